@@ -1,0 +1,74 @@
+"""Shapes of HLO values: element types, dimensions, layouts, tuples, and the bytes they take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+BITS = {
+    "pred": 8, "s1": 1, "u1": 1, "s2": 2, "u2": 2, "s4": 4, "u4": 4, "s8": 8, "u8": 8, "s16": 16, "u16": 16, "s32": 32, "u32": 32,
+    "s64": 64, "u64": 64, "bf16": 16, "f16": 16, "f32": 32, "f64": 64, "c64": 64, "c128": 128, "f8e5m2": 8, "f8e4m3": 8, "f8e4m3fn": 8,
+    "f8e4m3b11fnuz": 8, "f8e5m2fnuz": 8, "f8e4m3fnuz": 8, "f8e3m4": 8, "f8e8m0fnu": 8, "f4e2m1fn": 4,
+}  # fmt: skip
+"""Bits of one element as XLA stores it on a GPU; types under 8 bits are packed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The order of dimensions in memory (`minor_to_major`) and whatever stood after the colon, as written."""
+
+    minor_to_major: tuple[int, ...]
+    annotations: str = ""
+
+    @property
+    def memory_space(self) -> int:
+        """The number in S(n): 0 device memory, 1 collective memory, 5 host memory."""
+        at = self.annotations.find("S(")
+        return int(self.annotations[at + 2 : self.annotations.index(")", at)]) if at >= 0 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """An array, tuple, token or opaque value. `element_type` is "tuple" for tuples, whose parts are `elements`.
+
+    `dimensions` holds sizes (-1 for an unbounded dynamic one); `dynamic` tells which are upper bounds (written `<=N`).
+    """
+
+    element_type: str
+    dimensions: tuple[int, ...] = ()
+    layout: Layout | None = None
+    elements: tuple[Shape, ...] = ()
+    dynamic: tuple[bool, ...] = field(default=())
+
+    @property
+    def is_tuple(self) -> bool:
+        return self.element_type == "tuple"
+
+    @property
+    def element_count(self) -> int:
+        """Elements of an array (1 for a scalar); 0 for tuples, tokens and opaque values."""
+        return math.prod(self.dimensions) if self.element_type in BITS else 0
+
+    @property
+    def byte_size(self) -> int:
+        """Bytes of data, of all leaves for a tuple (not XLA's 8 bytes a pointer). Tokens and opaque values have none."""
+        if self.is_tuple:
+            return sum(e.byte_size for e in self.elements)
+        return -(-self.element_count * BITS[self.element_type] // 8) if self.element_type in BITS else 0
+
+    @property
+    def leaves(self) -> Iterator[Shape]:
+        """The arrays, tokens and opaque values in it, in order."""
+        if not self.is_tuple:
+            yield self
+            return
+        for element in self.elements:
+            yield from element.leaves
+
+    def at(self, index: tuple[int, ...]) -> Shape:
+        """The part at a tuple index; () is the shape itself."""
+        shape = self
+        for i in index:
+            shape = shape.elements[i]
+        return shape
