@@ -1,0 +1,158 @@
+"""The report as a frozen value, which every page, picture and export is made from.
+
+Values stay raw here (ns, bytes, ratios); `units.words` turns them into the same words wherever they are shown. Nothing below computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from nsys_report.reports.units import UNITS, Value, phrase, words
+
+FORMAT_VERSION = 1
+"""Version of the report as a document. 1: the first."""
+
+Severity = Literal["info", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that the reader must know before trusting a figure: what it is (`message`) and what to do about it (`hint`)."""
+
+    slug: str
+    message: str
+    hint: str = ""
+    severity: Severity = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One figure with its name, such as the capture's span."""
+
+    key: str
+    label: str
+    value: Value
+    unit: str = "text"
+
+    @property
+    def words(self) -> str:
+        return phrase(self.unit, self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: its key (units in the name), heading, unit, meaning.
+
+    `keep` says how dear it is where room is short: columns with the highest number go first, 0 never goes.
+    """
+
+    key: str
+    heading: str
+    unit: str
+    about: str = ""
+    keep: int = 0
+
+    def __post_init__(self) -> None:
+        if self.unit not in UNITS:
+            raise ValueError(f"column {self.key} has the unknown unit {self.unit!r}")
+
+    @property
+    def is_number(self) -> bool:
+        return UNITS[self.unit].is_number
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A doubt or remark on one cell: a sign beside the figure, and what it says."""
+
+    column: str
+    sign: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a table, its values in the order of the columns."""
+
+    values: tuple[Value, ...]
+    marks: tuple[Mark, ...] = ()
+    is_total: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of raw values. Short pages show its first `lead` rows and say how many there are; None shows all."""
+
+    key: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+    lead: int | None = None
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row.values) != len(self.columns):
+                raise ValueError(f"table {self.key}: a row of {len(row.values)} values for {len(self.columns)} columns")
+
+    def texts(self, row: Row) -> tuple[str, ...]:
+        """A row in words, each mark beside its figure."""
+        signs = {mark.column: mark.sign for mark in row.marks}
+        pairs = zip(self.columns, row.values, strict=True)
+        return tuple(words(c.unit, v) + (f" {signs[c.key]}" if c.key in signs else "") for c, v in pairs)
+
+    def shown(self) -> tuple[Row, ...]:
+        """The rows that a short page shows: the first `lead`, and every total."""
+        if self.lead is None:
+            return self.rows
+        body = [row for row in self.rows if not row.is_total]
+        return (*body[: self.lead], *(row for row in self.rows if row.is_total))
+
+    def remarks(self, rows: tuple[Row, ...]) -> tuple[str, ...]:
+        """What the marks of those rows say, each once, with its sign in front."""
+        return tuple(dict.fromkeys(f"{mark.sign} {mark.says}" for row in rows for mark in row.marks))
+
+    def records(self) -> Iterator[dict[str, Value]]:
+        """Each row as raw values by column key."""
+        for row in self.rows:
+            yield {c.key: v for c, v in zip(self.columns, row.values, strict=True)}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the page: sentences, facts and tables under one title; `module` names the program it is about."""
+
+    key: str
+    title: str
+    lines: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    tables: tuple[Table, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    module: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What the report says of one capture."""
+
+    name: str
+    headline: str
+    facts: tuple[Fact, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    sections: tuple[Section, ...] = ()
+
+    def section(self, key: str) -> Section | None:
+        """The section of that key, or None."""
+        return next((s for s in self.sections if s.key == key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One part for each capture, and for several captures a table that sums them up."""
+
+    parts: tuple[Part, ...]
+    summary: Table | None = None
+    made_by: str = ""
+    """Name and version of the program."""

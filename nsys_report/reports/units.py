@@ -1,0 +1,157 @@
+"""Numbers to words: one function per unit, the rounding rules once.
+
+Three significant digits, decimal prefixes (1 kB is 1,000 bytes, as in GB/s), a thin rule for the rest: unknown is a dash, never 0;
+what rounds to nothing or to everything without being it says so (`<0.1 %`, `>99.9 %`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Value = str | int | float | bool | None
+"""What a cell of a report can hold."""
+
+UNKNOWN = "–"
+"""The word for a value that nobody knows."""
+
+
+def three_digits(value: float) -> str:
+    """A number to three significant digits with at most three decimals, its thousands apart; larger whole parts stay whole."""
+    size = abs(value)
+    if value and size < 0.0005:
+        return "<0.001" if value > 0 else ">-0.001"
+    for limit, decimals in ((99.95, 0), (9.995, 1), (0.9995, 2)):
+        if size >= limit:
+            return f"{value:,.{decimals}f}"
+    return f"{value:.3f}" if value else "0"
+
+
+def scaled(value: float, steps: tuple[tuple[float, str], ...]) -> str:
+    """A number in the largest of `steps` (divisor, suffix; smallest first) that leaves at least 1 in front after rounding."""
+    divisor, suffix = steps[0]
+    for wider, name in steps[1:]:
+        if abs(value) / wider < 0.9995:
+            break
+        divisor, suffix = wider, name
+    return f"{three_digits(value / divisor)} {suffix}"
+
+
+def duration(ns: float) -> str:
+    """Nanoseconds as ns, µs, ms or s."""
+    return scaled(ns, ((1, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))) if ns else "0 ns"
+
+
+def size(count: float) -> str:
+    """Bytes as B, kB, MB, GB or TB."""
+    return scaled(count, ((1, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB"))) if count else "0 B"
+
+
+def share(ratio: float) -> str:
+    """A ratio as percent with one decimal; close to, but not, nothing or everything is said so."""
+    if 0 < ratio < 0.0005:
+        return "<0.1 %"
+    if 0.9995 <= ratio < 1:
+        return ">99.9 %"
+    return f"{ratio * 100:,.1f} %"
+
+
+def count(number: float) -> str:
+    """A number of things: whole where it is whole, else one decimal (a mean or a median of counts)."""
+    return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.1f}"
+
+
+def bandwidth(bytes_per_s: float) -> str:
+    """Bytes a second in GB/s, without the unit (the heading has it)."""
+    return three_digits(bytes_per_s / 1e9)
+
+
+def compute(flops_per_s: float) -> str:
+    """Floating-point operations a second in TFLOPS, without the unit (the heading has it)."""
+    return three_digits(flops_per_s / 1e12)
+
+
+def operations(flops: float) -> str:
+    """Floating-point operations as FLOP, kFLOP, MFLOP, GFLOP, TFLOP or PFLOP."""
+    prefixes = ((1, "FLOP"), (1e3, "kFLOP"), (1e6, "MFLOP"), (1e9, "GFLOP"), (1e12, "TFLOP"), (1e15, "PFLOP"))
+    return scaled(flops, prefixes) if flops else "0 FLOP"
+
+
+def rate(per_s: float) -> str:
+    """A number of things a second, without the unit."""
+    return three_digits(per_s)
+
+
+def moment(ns: float) -> str:
+    """A time since the capture began, in seconds to the microsecond."""
+    return f"{ns / 1e9:,.6f} s"
+
+
+def confidence(value: float) -> str:
+    """A confidence from 0 to 1 with two decimals; rounded down, so that only certainty reads 1.00."""
+    return f"{int(value * 100 + 1e-9) / 100:.2f}"
+
+
+def yes_no(value: Value) -> str:
+    """A flag as a word."""
+    return "yes" if value else "no"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """How values of one unit are written; `heading` is the part of the unit that stands in the heading and not in the cell."""
+
+    words: Callable[..., str]
+    heading: str = ""
+    is_number: bool = True
+
+
+UNITS: dict[str, Unit] = {
+    "text": Unit(str, is_number=False),
+    "name": Unit(str, is_number=False),
+    "flag": Unit(yes_no, is_number=False),
+    "number": Unit(str),
+    "count": Unit(count),
+    "ns": Unit(duration),
+    "moment": Unit(moment),
+    "bytes": Unit(size),
+    "ratio": Unit(share),
+    "bytes_per_s": Unit(bandwidth, "GB/s"),
+    "flops_per_s": Unit(compute, "TFLOPS"),
+    "flops": Unit(operations),
+    "per_s": Unit(rate, "/s"),
+    "confidence": Unit(confidence),
+}
+"""Every unit a column or fact of a report can have. `name` is text that may be shortened in the middle; `number` is an id."""
+
+
+def words(unit: str, value: Value) -> str:
+    """A value in words, as every page shows it; unknown is a dash. Raises KeyError for a unit that is not in UNITS."""
+    return UNKNOWN if value is None else visible(UNITS[unit].words(value))
+
+
+def phrase(unit: str, value: Value) -> str:
+    """A value in words with its whole unit, for sentences and headers."""
+    heading = UNITS[unit].heading
+    return words(unit, value) + (f" {heading}" if heading and value is not None else "")
+
+
+_HIDDEN = {*range(0x20), 0x7F, *range(0x80, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
+_ESCAPES = {point: f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}" for point in _HIDDEN}
+
+
+def visible(text: str) -> str:
+    """Text in which control characters and writing-direction marks show as escapes: names in captures and dumps are anybody's."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_ESCAPES.get(ord(letter), letter if not 0xD800 <= ord(letter) < 0xE000 else f"\\u{ord(letter):04x}") for letter in text)
+
+
+def shorten(text: str, width: int) -> str:
+    """Text of at most `width` characters, its middle left out: the ends of kernel and instruction names tell them apart."""
+    if len(text) <= width:
+        return text
+    if width < 3:
+        return text[:width]
+    tail = (width - 1) // 2
+    return text[: width - 1 - tail] + "…" + text[len(text) - tail :]
