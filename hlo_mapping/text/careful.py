@@ -1,0 +1,130 @@
+"""The slow reading of one instruction, step by step: for forms too deep for a pattern, and for saying what is wrong with a line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from hlo_mapping.errors import HloSyntaxError
+from hlo_mapping.text.lexer import NAME, closing, string_end
+from hlo_mapping.text.shapes import read_shape
+from hlo_mapping.text.source import Source
+
+_NAME = re.compile(rf"%?({NAME})")
+_OPCODE = re.compile(r"[a-zA-Z][\w\-]*")
+_ATTRIBUTE_NAME = re.compile(r",[ \t]*([\w.\-]+)=")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """An instruction up to the parenthesis that closes its operands; `end` is the offset after that."""
+
+    is_root: bool
+    name: str
+    shape: str
+    shape_at: int
+    opcode: str
+    arguments: str
+    arguments_at: int
+    end: int
+
+
+def instruction_head(source: Source, at: int) -> Head:
+    """Read an instruction's head, or raise what is wrong with it."""
+    text = source.text
+    at += len(text[at : at + 1000]) - len(text[at : at + 1000].lstrip(" \t"))
+    is_root = text.startswith("ROOT ", at)
+    at += 5 if is_root else 0
+    name = _NAME.match(text, at)
+    if name is None:
+        raise source.error("expected an instruction such as '%name = f32[8]{0} add(%a, %b)', or '}'", at)
+    if not text.startswith(" = ", name.end()):
+        raise _ended(source, name.end(), f"instruction {name[1]}") or source.error("expected ' = ' after the instruction's name", name.end())
+    shape_at = name.end() + 3
+    shape_end = _read_shape_end(source, shape_at, name[1])
+    opcode = _OPCODE.match(text, shape_end + 1) if text.startswith(" ", shape_end) else None
+    if opcode is None:
+        raise _ended(source, shape_end, f"instruction {name[1]}") or source.error("expected a space and an opcode after the shape", shape_end)
+    if not text.startswith("(", opcode.end()):
+        raise _ended(source, opcode.end(), f"instruction {name[1]}") or source.error("expected '(' after the opcode", opcode.end())
+    end = closing(text, opcode.end(), lines=opcode[0] == "constant")
+    if end < 0:
+        raise _unclosed(source, opcode.end(), ")", f"instruction {name[1]}")
+    return Head(is_root, name[1], text[shape_at:shape_end], shape_at, opcode[0], text[opcode.end() + 1 : end], opcode.end() + 1, end + 1)
+
+
+def _read_shape_end(source: Source, at: int, name: str) -> int:
+    try:
+        return read_shape(source, at)[1]
+    except HloSyntaxError as error:
+        raise _ended(source, at, f"instruction {name}") or error from None
+
+
+def attribute(source: Source, at: int) -> tuple[tuple[str, str], int]:
+    """Read the `, name=value` at `at` and the offset after it, or raise what is wrong with it."""
+    text = source.text
+    name = _ATTRIBUTE_NAME.match(text, at)
+    if name is None:
+        raise _ended(source, at, "an instruction") or source.error("expected an attribute such as ', dimensions={0}'", at)
+    end = name.end()
+    while end < len(text) and text[end] not in ",\n":
+        if text[end] == '"':
+            after = string_end(text, end)
+            if after < 0:
+                raise _unclosed(source, end, '"', f"attribute {name[1]}")
+        elif text[end] in "{[(":
+            after = closing(text, end, lines=False) + 1
+            if after <= 0:
+                raise _unclosed(source, end, {"{": "}", "[": "]", "(": ")"}[text[end]], f"attribute {name[1]}")
+        elif text[end] in "}])":
+            raise source.error(f"'{text[end]}' closes nothing", end)
+        else:
+            after = end + 1
+        end = after
+    return (name[1], text[name.end() : end]), end
+
+
+def _ended(source: Source, at: int, inside: str) -> HloSyntaxError | None:
+    """The error for text that ends on the line at `at`, without a newline; None where it goes on."""
+    return source.truncated(inside) if source.text.find("\n", at) < 0 else None
+
+
+def _unclosed(source: Source, at: int, close: str, inside: str) -> HloSyntaxError:
+    return _ended(source, at, inside) or source.error(f"'{source.text[at]}' is not closed: expected '{close}' before the line ends", at)
+
+
+def parameter_number(source: Source, head: Head) -> int:
+    """The number in a parameter's parentheses."""
+    if not head.arguments.isdigit():
+        raise source.error("expected a parameter number", head.arguments_at, head.arguments_at + len(head.arguments))
+    return int(head.arguments)
+
+
+def operand_error(source: Source, arguments: str, at: int, done: int) -> HloSyntaxError:
+    """The error for the operand at `done` of a list that starts at `at` and that no pattern fits."""
+    lead = len(arguments[done:]) - len(arguments[done:].lstrip())
+    end = arguments.find(",", done + 1)
+    stop = end if end >= 0 else len(arguments)
+    return source.error("expected an operand such as '%name', '%tuple#1' or 'f32[8]{0} %name'", at + done + lead, at + stop)
+
+
+def name_error(source: Source, line_at: int, name: str, message: str, after: str = "") -> HloSyntaxError:
+    """An error about a name that stands in the instruction at `line_at`, past the first `after`."""
+    start = source.text.find(after, line_at) if after else line_at
+    found = re.compile(rf"(?<![\w.\-]){re.escape(name)}(?![\w.\-])").search(source.text, start)
+    at = found.start() if found else line_at
+    return source.error(message.format(name), at, at + len(name))
+
+
+def computation_error(source: Source, at: int) -> HloSyntaxError:
+    """The error for a line that opens no computation where one should stand."""
+    if source.text.startswith("}", at):
+        return source.error("'}' closes nothing: expected a computation such as '%name (p: f32[8]) -> f32[8] {'", at)
+    return _ended(source, at, "the line that opens a computation") or source.error(
+        "expected a computation such as 'ENTRY %name (p: f32[8]) -> f32[8] {'", at, at + len(source.line_at(at).rstrip())
+    )
+
+
+def line_error(source: Source, at: int) -> HloSyntaxError:
+    """The error for text that follows a finished instruction or header."""
+    return source.error("expected ', name=value' or the end of the line", at)
