@@ -62,6 +62,12 @@ class Column:
     def is_number(self) -> bool:
         return UNITS[self.unit].is_number
 
+    @property
+    def title(self) -> str:
+        """The heading with the unit that its cells leave out."""
+        unit = UNITS[self.unit].heading
+        return f"{self.heading} {unit}" if unit else self.heading
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:

@@ -1,0 +1,5 @@
+"""`python -m nsys_report` is `nsys-report`."""
+
+from nsys_report.cli.app import main
+
+main()

@@ -1,0 +1,142 @@
+"""The command `nsys-report`: its group of commands, and the one place where errors become text and exit codes.
+
+Exit codes: 0 done, 1 an input cannot be used, 2 wrong usage, 3 less was joined than --min-coverage demands, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+COMMANDS = {
+    "report": ("nsys_report.cli.report", "Where the time of a capture goes: executions, classes, ceilings (the default)."),
+    "check": ("nsys_report.cli.check", "What a capture can and cannot answer, and the flag that would mend it."),
+    "modules": ("nsys_report.cli.modules", "What XLA compiled: the programs of a dump, their parameters and sizes."),
+    "ceilings": ("nsys_report.cli.ceilings", "The bandwidth and compute ceilings this program knows."),
+}
+"""Each command: the module that holds it as `command`, and its line in the help. Loaded when used, so that help is quick."""
+
+DEBUG = "NSYS_REPORT_DEBUG"
+
+
+class Commands(click.Group):
+    """A group whose commands load when used, and whose default command is `report`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        rest = [a for a in args if a != "--debug"]
+        if len(rest) != len(args):
+            os.environ[DEBUG] = "1"
+        if rest and rest[0] not in COMMANDS and rest[0] not in ("--help", "-h", "--version"):
+            rest = ["report", *rest]
+        return super().parse_args(ctx, rest)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(COMMANDS[cmd_name][0]).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        from nsys_report import __version__
+
+        click.echo(f"nsys-report {__version__}")
+        ctx.exit()
+
+
+@click.group(cls=Commands, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version and exit.")
+def group() -> None:
+    """Joins NVIDIA Nsight Systems captures to XLA's HLO dumps.
+
+    `nsys-report CAPTURE.sqlite --xla-dump DIR` reports one or several captures; `nsys-report COMMAND --help` says what each command
+    takes. With --debug, an error shows its traceback.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Runs a command line (`sys.argv` without one) and exits."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command line and gives its exit code; errors are printed to stderr, without a traceback unless debugging."""
+    _be_lenient_about_letters()
+    try:
+        code = group.main(args=None if arguments is None else list(arguments), prog_name="nsys-report", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return 2
+    except click.ClickException as error:
+        _say(error.format_message(), _usage_hint(error))
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        _say("interrupted")
+        return 130
+    except BrokenPipeError:
+        _leave_pipe()
+        return 1
+    except Exception as error:
+        if os.environ.get(DEBUG):
+            raise
+        return _explain(error)
+
+
+def _explain(error: Exception) -> int:
+    """Prints an error for a person and gives the exit code."""
+    from hlo_mapping.errors import HloError
+    from nsys_report.errors import ReportError
+
+    if isinstance(error, ReportError):
+        _say(error.message, error.hint)
+        return error.exit_code
+    if isinstance(error, HloError):
+        _say(str(error), error.hint)
+    elif isinstance(error, MemoryError):
+        _say("not enough memory for this capture", "trace a shorter window, or run on a machine with more memory")
+    elif isinstance(error, OSError):
+        _say(f"{error.filename or 'a file'}: {error.strerror or error}", "check the path and its permissions")
+    else:
+        _say(f"this program failed where it should not: {type(error).__name__}: {error}", "run it again with --debug for the traceback")
+    return 1
+
+
+def _say(message: str, hint: str = "") -> None:
+    from nsys_report.reports.units import visible
+
+    click.echo("error: " + "\n".join(map(visible, message.splitlines())), err=True)
+    for line in hint.splitlines():
+        click.echo(f"  → {visible(line)}", err=True)
+
+
+def _usage_hint(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    return f"{context.command_path} --help" if context is not None else ""
+
+
+def _be_lenient_about_letters() -> None:
+    """A terminal without µ or → gets a question mark, not a crash."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def _leave_pipe() -> None:
+    """Points stdout at nothing, so that Python's last flush does not complain about a reader that has gone."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

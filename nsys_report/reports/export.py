@@ -1,0 +1,168 @@
+"""A report as a JSON document and its tables as Parquet: whole or absent, never half written."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from nsys_report.errors import InputError
+from nsys_report.reports.model import FORMAT_VERSION, Fact, Notice, Part, Report, Section, Table
+from nsys_report.reports.units import UNITS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STDOUT = "-"
+
+
+def document(report: Report) -> dict[str, Any]:
+    """The report as plain values. Every row stands there raw, by column key; `text` holds the words that the pages show."""
+    return {
+        "format": "nsys-report",
+        "version": FORMAT_VERSION,
+        "made_by": report.made_by,
+        "captures": [_part(part) for part in report.parts],
+        "summary": _table(report.summary) if report.summary is not None else None,
+    }
+
+
+def json_text(report: Report) -> str:
+    """The document as JSON, ending in a newline; figures that are no number (infinite, undefined) are null."""
+    return json.dumps(_finite(document(report)), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _part(part: Part) -> dict[str, Any]:
+    return {
+        "name": part.name,
+        "headline": part.headline,
+        "facts": _facts(part.facts),
+        "notices": [_notice(n) for n in part.notices],
+        "sections": [_section(s) for s in part.sections],
+    }
+
+
+def _section(section: Section) -> dict[str, Any]:
+    return {
+        "key": section.key,
+        "title": section.title,
+        "module": section.module,
+        "lines": list(section.lines),
+        "facts": _facts(section.facts),
+        "notices": [_notice(n) for n in section.notices],
+        "tables": {table.key: _table(table) for table in section.tables},
+    }
+
+
+def _facts(facts: tuple[Fact, ...]) -> dict[str, Any]:
+    return {fact.key: {"label": fact.label, "value": fact.value, "unit": fact.unit, "text": fact.words} for fact in facts}
+
+
+def _notice(notice: Notice) -> dict[str, Any]:
+    return {"slug": notice.slug, "severity": notice.severity, "message": notice.message, "hint": notice.hint}
+
+
+def _table(table: Table) -> dict[str, Any]:
+    return {
+        "title": table.title,
+        "columns": [
+            {"key": c.key, "heading": c.heading, "unit": c.unit, "shown_in": UNITS[c.unit].heading, "about": c.about} for c in table.columns
+        ],
+        "rows": list(table.records()),
+        "text": [list(table.texts(row)) for row in table.rows],
+        "marks": [[{"column": m.column, "sign": m.sign, "says": m.says} for m in row.marks] for row in table.rows],
+        "notes": list(table.notes),
+    }
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_finite(inner) for inner in value]
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    return value
+
+
+def write_json(report: Report, path: Path) -> None:
+    """Writes the JSON document. Raises InputError where the file cannot be written."""
+    write_whole(path, lambda out: out.write(json_text(report).encode("utf-8", "backslashreplace")))
+
+
+def write_tables(tables: Mapping[str, pa.Table], directory: Path) -> None:
+    """Writes NAME.parquet for each table into a directory, which is made if need be; all of them or none.
+
+    Raises InputError where they cannot be written.
+    """
+    import pyarrow.parquet as pq
+
+    with _failing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".writing-", dir=directory) as folder:
+            for name, table in tables.items():
+                pq.write_table(table, Path(folder) / f"{name}.parquet", compression="zstd")
+            for name in tables:
+                os.replace(Path(folder) / f"{name}.parquet", directory / f"{name}.parquet")
+
+
+def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Lets `write` fill a file beside `path` and moves it there when it is whole. Raises InputError where that cannot be done."""
+    path = path.resolve()
+    with _failing(path):
+        if path.exists() and not path.is_file():  # a pipe or device has nothing to keep whole
+            with path.open("wb") as out:
+                write(out)
+            return
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as out:
+                write(out)
+            os.chmod(name, 0o666 & ~_umask())
+            os.replace(name, path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def require_file(path: Path) -> None:
+    """Raises InputError where a file cannot be written: asked before the long work, not after it."""
+    if path.is_dir():
+        raise InputError(f"cannot write {path}: it is a directory", "name a file", slug="output")
+    if not path.parent.is_dir():
+        raise InputError(
+            f"cannot write {path}: there is no directory {path.parent}", f"make it first: mkdir -p {path.parent}", slug="output"
+        )
+    if path.exists() and not path.is_file():
+        return
+    if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise InputError(f"cannot write {path}: permission denied", "name a file in a directory of your own", slug="output")
+
+
+def require_directory(path: Path) -> None:
+    """Raises InputError where a directory can be neither made nor written into."""
+    if path.exists() and not path.is_dir():
+        raise InputError(f"cannot write into {path}: it is a file", "name a directory", slug="output")
+    nearest = next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputError(f"cannot write into {path}: permission denied", "name a directory of your own", slug="output")
+
+
+@contextmanager
+def _failing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"cannot write {path}: {error.strerror or error}", "check the path, its permissions and the disk", slug="output"
+        ) from error

@@ -1,0 +1,168 @@
+"""A report as text for a terminal: as wide as the terminal, coloured only for people, plain when piped."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Iterable, Iterator
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.text import Text
+
+from nsys_report.reports.model import Column, Notice, Part, Report, Row, Section, Table
+from nsys_report.reports.units import shorten, visible
+
+LEAST_NAME = 14
+"""Characters that a name keeps before whole columns are left out."""
+LEAST_WIDTH = 40
+GAP = "  "
+HEADING, QUIET, STRONG, SIGN = "bold cyan", "dim", "bold", "yellow"
+SEVERITIES = {"info": ("·", "default"), "warning": ("!", "yellow"), "error": ("✗", "bold red")}
+
+
+def render(report: Report, width: int = 120, color: bool = False) -> str:
+    """The whole report, ending in a newline; without `color` it holds no escape sequence."""
+    width = max(width, LEAST_WIDTH)
+    out = Console(
+        file=io.StringIO(),
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        no_color=not color,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    for line in _report(report, width):
+        out.print(line, soft_wrap=True)
+    assert isinstance(out.file, io.StringIO)
+    return out.file.getvalue()
+
+
+def _report(report: Report, width: int) -> Iterator[Text]:
+    if report.summary is not None:
+        yield from table_lines(report.summary, width)
+    for number, part in enumerate(report.parts):
+        if number or report.summary is not None:
+            yield Text()
+        yield from _part(part, width)
+
+
+def _part(part: Part, width: int) -> Iterator[Text]:
+    yield from _wrapped(f"{part.name}: {part.headline}", width, STRONG)
+    for notice in part.notices:
+        yield from _notice(notice, width)
+    for section in part.sections:
+        yield Text()
+        yield from _section(section, width)
+
+
+def _section(section: Section, width: int) -> Iterator[Text]:
+    yield Text(visible(section.title).upper() if section.module is None else visible(section.title), style=HEADING)
+    for line in section.lines:
+        yield from _wrapped(line, width)
+    if section.facts:
+        yield from _wrapped(" · ".join(f"{fact.label} {fact.words}" for fact in section.facts), width)
+    for notice in section.notices:
+        yield from _notice(notice, width)
+    for number, table in enumerate(section.tables):
+        if number or section.lines or section.facts or section.notices:
+            yield Text()
+        yield from table_lines(table, width, titled=table.title != section.title)
+
+
+def _notice(notice: Notice, width: int) -> Iterator[Text]:
+    sign, style = SEVERITIES[notice.severity]
+    yield from _wrapped(notice.message, width, style, first=f"{sign} ", rest="  ")
+    if notice.hint:
+        yield from _wrapped(notice.hint, width, QUIET, first="  → ", rest="    ")
+
+
+def _wrapped(text: str, width: int, style: str = "", first: str = "", rest: str = "") -> Iterator[Text]:
+    for line in textwrap.wrap(visible(text), width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False):
+        yield Text(line, style=style)
+
+
+def table_lines(table: Table, width: int, titled: bool = True) -> Iterator[Text]:
+    """A table in at most `width` characters: names shortened in the middle first, then the least dear columns left out."""
+    if titled:
+        yield Text(visible(table.title), style=STRONG)
+    rows = table.shown()
+    cells = _cells(table, rows)
+    kept, widths = _fit(table.columns, cells, width)
+    yield from _head([table.columns[i] for i in kept], widths)
+    for row, texts in zip(rows, cells, strict=True):
+        line = GAP.join(_aligned(texts[i], table.columns[i], w) for i, w in zip(kept, widths, strict=True)).rstrip()
+        styled = Text(line, style=STRONG if row.is_total else "")
+        styled.highlight_words({mark.sign for mark in row.marks}, style=SIGN)
+        yield styled
+    yield from _below(table, rows, kept, width)
+
+
+def _below(table: Table, rows: tuple[Row, ...], kept: list[int], width: int) -> Iterator[Text]:
+    """What a reader of the table must still know."""
+    columns = {table.columns[i].key for i in kept}
+    for remark in table.remarks(rows):
+        yield from _wrapped(remark, width, SIGN, rest="  ")
+    hidden = len(table.rows) - len(rows)
+    if hidden:
+        yield from _wrapped(f"… {hidden:,} more of {len(table.rows):,} rows (--top)", width, QUIET)
+    gone = [column.heading for column in table.columns if column.key not in columns]
+    if gone:
+        yield from _wrapped(f"no room for: {', '.join(gone)}", width, QUIET)
+    for note in table.notes:
+        yield from _wrapped(note, width, QUIET)
+
+
+def _cells(table: Table, rows: tuple[Row, ...]) -> list[tuple[str, ...]]:
+    """The words of each row; where a column has marks, unmarked figures keep the room of one, so that digits stay aligned."""
+    marked = {mark.column: cell_len(mark.sign) + 1 for row in rows for mark in row.marks}
+    texts = []
+    for row in rows:
+        own = {mark.column for mark in row.marks}
+        room = [marked[c.key] if c.key in marked and c.key not in own and c.is_number else 0 for c in table.columns]
+        texts.append(tuple(text + " " * n for text, n in zip(table.texts(row), room, strict=True)))
+    return texts
+
+
+def _fit(columns: tuple[Column, ...], cells: list[tuple[str, ...]], width: int) -> tuple[list[int], list[int]]:
+    """The columns that fit, by position, and their widths."""
+    natural = [max([_head_width(c), *(cell_len(row[i]) for row in cells)]) for i, c in enumerate(columns)]
+    least = [min(n, max(LEAST_NAME, _head_width(c))) if c.unit == "name" else n for n, c in zip(natural, columns, strict=True)]
+    kept = list(range(len(columns)))
+    while len(kept) > 1 and sum(least[i] for i in kept) + len(GAP) * (len(kept) - 1) > width:
+        dear = max(columns[i].keep for i in kept)
+        if dear == 0:
+            break
+        kept.remove(max(i for i in kept if columns[i].keep == dear))
+    spare = width - sum(least[i] for i in kept) - len(GAP) * (len(kept) - 1)
+    widths = []
+    for i in kept:
+        extra = min(max(spare, 0), natural[i] - least[i])
+        spare -= extra
+        widths.append(least[i] + extra)
+    return kept, widths
+
+
+def _head_width(column: Column) -> int:
+    return max(map(cell_len, column.title.split()), default=0)
+
+
+def _head(columns: Iterable[Column], widths: list[int]) -> Iterator[Text]:
+    """The headings, each wrapped into its column's width, standing on a common base line."""
+    wrapped = [textwrap.wrap(c.title, w, break_on_hyphens=False) or [""] for c, w in zip(columns, widths, strict=True)]
+    height = max(map(len, wrapped), default=0)
+    for level in range(height):
+        words = [lines[level - height + len(lines)] if level >= height - len(lines) else "" for lines in wrapped]
+        line = GAP.join(_aligned(text, c, w) for text, c, w in zip(words, columns, widths, strict=True))
+        yield Text(line.rstrip(), style=QUIET)
+
+
+def _aligned(text: str, column: Column, width: int) -> str:
+    if cell_len(text) > width:
+        text = shorten(text, width)
+    text = set_cell_size(text, width) if cell_len(text) > width else text
+    room = " " * (width - cell_len(text))
+    return room + text if column.is_number else text + room
