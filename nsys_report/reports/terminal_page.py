@@ -96,7 +96,8 @@ def table_lines(table: Table, width: int, titled: bool = True) -> Iterator[Text]
     for row, texts in zip(rows, cells, strict=True):
         line = GAP.join(_aligned(texts[i], table.columns[i], w) for i, w in zip(kept, widths, strict=True)).rstrip()
         styled = Text(line, style=STRONG if row.is_total else "")
-        styled.highlight_words({mark.sign for mark in row.marks}, style=SIGN)
+        if row.marks:
+            styled.highlight_words({mark.sign for mark in row.marks}, style=SIGN)
         yield styled
     yield from _below(table, rows, kept, width)
 
@@ -133,10 +134,8 @@ def _fit(columns: tuple[Column, ...], cells: list[tuple[str, ...]], width: int) 
     least = [min(n, max(LEAST_NAME, _head_width(c))) if c.unit == "name" else n for n, c in zip(natural, columns, strict=True)]
     kept = list(range(len(columns)))
     while len(kept) > 1 and sum(least[i] for i in kept) + len(GAP) * (len(kept) - 1) > width:
-        dear = max(columns[i].keep for i in kept)
-        if dear == 0:
-            break
-        kept.remove(max(i for i in kept if columns[i].keep == dear))
+        last = max(columns[i].keep for i in kept[1:])
+        kept.remove(max(i for i in kept[1:] if columns[i].keep == last))
     spare = width - sum(least[i] for i in kept) - len(GAP) * (len(kept) - 1)
     widths = []
     for i in kept:

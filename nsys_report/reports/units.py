@@ -28,12 +28,14 @@ def three_digits(value: float) -> str:
 
 
 def scaled(value: float, steps: tuple[tuple[float, str], ...]) -> str:
-    """A number in the largest of `steps` (divisor, suffix; smallest first) that leaves at least 1 in front after rounding."""
+    """A number in the largest of `steps` (divisor, suffix; smallest first) that leaves at least 1 in front after rounding; the smallest step is whole."""
     divisor, suffix = steps[0]
     for wider, name in steps[1:]:
         if abs(value) / wider < 0.9995:
             break
         divisor, suffix = wider, name
+    if divisor == 1:
+        return f"{value:,.0f} {suffix}" if abs(value) >= 0.5 else f"<1 {suffix}"
     return f"{three_digits(value / divisor)} {suffix}"
 
 

@@ -1,0 +1,100 @@
+"""JSON and Parquet: whole or absent, the same figures as the pages."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from nsys_report.errors import InputError
+from nsys_report.reports import export
+from nsys_report.reports.model import Column, Part, Report, Row, Section, Table
+from tests.nsys_report.sample_report import report
+
+
+def test_the_document_holds_raw_figures_beside_their_words() -> None:
+    document = json.loads(export.json_text(report()))
+    assert (document["format"], document["version"]) == ("nsys-report", 1)
+    capture = document["captures"][0]
+    classes = capture["sections"][0]["tables"]["classes"]
+    assert classes["rows"][0]["bytes_accessed"] == 735_109_120
+    assert classes["text"][0][4] == "735 MB"
+    assert classes["rows"][2]["bytes_accessed"] is None
+    assert classes["marks"][1][0]["column"] == "bytes_per_s"
+    assert capture["facts"]["span_ns"] == {"label": "span", "value": 14_200_000, "unit": "ns", "text": "14.2 ms"}
+
+
+def test_64_bit_ids_survive() -> None:
+    table = Table("t", "t", (Column("id", "id", "number"),), (Row((2**53 + 1,)),))
+    document = json.loads(export.json_text(Report((Part("a", "b", sections=(Section("s", "s", tables=(table,)),)),))))
+    assert document["captures"][0]["sections"][0]["tables"]["t"]["rows"][0]["id"] == 2**53 + 1
+
+
+def test_what_is_no_number_is_null_in_json() -> None:
+    table = Table("t", "t", (Column("x", "x", "number"),), (Row((float("nan"),)), Row((float("inf"),))))
+    text = export.json_text(Report((Part("a", "b", sections=(Section("s", "s", tables=(table,)),)),)))
+    assert [row["x"] for row in json.loads(text)["captures"][0]["sections"][0]["tables"]["t"]["rows"]] == [None, None]
+
+
+def test_a_file_that_fails_half_way_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_text("old")
+
+    def fail(out: io.BufferedIOBase) -> None:
+        out.write(b"half")
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        export.write_whole(path, fail)  # type: ignore[arg-type]
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["report.json"]
+
+
+def test_json_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    export.write_json(report(), path)
+    assert json.loads(path.read_text())["captures"][0]["name"] == "capture.sqlite"
+    assert path.stat().st_mode & 0o777 == 0o666 & ~export._umask()
+
+
+def test_a_link_is_followed_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
+    export.write_json(report(), tmp_path / "link.json")
+    assert (tmp_path / "link.json").is_symlink() and (tmp_path / "real.json").is_file()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_is_an_input_error_and_a_device_stays_a_device() -> None:
+    with pytest.raises(InputError, match="cannot write /dev/full"):
+        export.write_json(report(), Path("/dev/full"))
+    assert not Path("/dev/full").is_file()
+
+
+def test_tables_are_written_together_or_not_at_all(tmp_path: Path) -> None:
+    good = pa.table({"start_ns": pa.array([2**62, None], pa.int64())})
+    export.write_tables({"activities": good, "classes": good}, tmp_path / "out")
+    assert sorted(os.listdir(tmp_path / "out")) == ["activities.parquet", "classes.parquet"]
+    assert pq.read_table(tmp_path / "out" / "activities.parquet")["start_ns"].to_pylist() == [2**62, None]
+    with pytest.raises(AttributeError):
+        export.write_tables({"activities": good, "classes": None}, tmp_path / "other")  # type: ignore[dict-item]
+    assert os.listdir(tmp_path / "other") == []
+
+
+def test_outputs_that_cannot_be_written_are_refused_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="it is a directory"):
+        export.require_file(tmp_path)
+    with pytest.raises(InputError, match="there is no directory"):
+        export.require_file(tmp_path / "missing" / "report.json")
+    with pytest.raises(InputError, match="it is a file"):
+        export.require_directory(tmp_path / "file")
+    with pytest.raises(InputError):
+        export.require_directory(tmp_path / "file" / "below")
+    export.require_file(tmp_path / "new.json")
+    export.require_directory(tmp_path / "new" / "deep")
+    assert not (tmp_path / "new").exists()
