@@ -37,7 +37,8 @@ def instruction_head(source: Source, at: int) -> Head:
     at += 5 if is_root else 0
     name = _NAME.match(text, at)
     if name is None:
-        raise source.error("expected an instruction such as '%name = f32[8]{0} add(%a, %b)', or '}'", at)
+        message = "expected an instruction such as '%name = f32[8]{0} add(%a, %b)', or '}'"
+        raise _ended(source, at, "an instruction") or source.error(message, at)
     if not text.startswith(" = ", name.end()):
         raise _ended(source, name.end(), f"instruction {name[1]}") or source.error("expected ' = ' after the instruction's name", name.end())
     shape_at = name.end() + 3
@@ -91,6 +92,17 @@ def _ended(source: Source, at: int, inside: str) -> HloSyntaxError | None:
 
 def _unclosed(source: Source, at: int, close: str, inside: str) -> HloSyntaxError:
     return _ended(source, at, inside) or source.error(f"'{source.text[at]}' is not closed: expected '{close}' before the line ends", at)
+
+
+def header_error(source: Source) -> HloSyntaxError:
+    """The error for text that does not begin with a module's header."""
+    text = source.text
+    if not text.strip():
+        return source.error("the file is empty; expected 'HloModule NAME'", 0, hint="The process may have died before writing the dump.")
+    start = len(text) - len(text.lstrip())
+    if "HloModule".startswith(text[start:].rstrip()[:9]):
+        return source.truncated("the module's header")
+    return source.error("expected 'HloModule NAME' at the start of the text", start)
 
 
 def parameter_number(source: Source, head: Head) -> int:

@@ -45,7 +45,7 @@ class _Parser:
     def module(self) -> Module:
         header = _HEADER.match(self.text)
         if header is None:
-            raise self.source.error("expected 'HloModule NAME' at the start of the text", len(self.text) - len(self.text.lstrip()))
+            raise careful.header_error(self.source)
         attributes, at = self.attributes(header.end())
         tables, at = self.tables(self.end_of_line(at))
         self.frames = read_frames(tables)

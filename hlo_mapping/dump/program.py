@@ -1,0 +1,89 @@
+"""One program of a dump: its optimized module, and the thunks that run it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hlo_mapping.dump import files
+from hlo_mapping.dump.thunks import Thunk, read_thunk_metadata, read_thunk_sequence, with_instructions
+from hlo_mapping.errors import HloError
+from hlo_mapping.ir import Module
+from hlo_mapping.text.parser import parse_module
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a dump says of the executable with this number, which is program_id in XLA's NVTX ranges.
+
+    `thunks` are the top level of the sequence that ran: the one after thunk passes where that was written; () where none was.
+    `module` is None where there is no optimized module that can be read, and `problems` say why.
+    """
+
+    number: int
+    name: str
+    module: Module | None
+    thunks: tuple[Thunk, ...]
+    has_thunk_sequence: bool
+    has_thunk_metadata: bool
+    problems: tuple[str, ...]
+    directory: Path
+    files: Mapping[str, Path] = field(default_factory=dict, compare=False, repr=False)
+    """Its files by suffix (see hlo_mapping.dump.files)."""
+
+
+def load_program(number: int, name: str, directory: Path, found: Mapping[str, Path]) -> Program:
+    """Read the files of one program. What cannot be read is said in the program's problems."""
+    problems: list[str] = []
+    module = _read_module(found.get(files.OPTIMIZED), problems)
+    thunks = _read_thunks(found, problems)
+    annotations = _read_annotations(found.get(files.THUNK_METADATA), problems)
+    return Program(
+        number=number,
+        name=module.name if module is not None else name,
+        module=module,
+        thunks=with_instructions(thunks, annotations) if annotations else thunks,
+        has_thunk_sequence=files.THUNKS in found or files.FINAL_THUNKS in found,
+        has_thunk_metadata=bool(annotations),
+        problems=tuple(problems),
+        directory=directory,
+        files=found,
+    )
+
+
+def _read_module(path: Path | None, problems: list[str]) -> Module | None:
+    if path is None:
+        problems.append("the dump holds no optimized module of this program")
+        return None
+    try:
+        return parse_module(files.read_text(path), str(path))
+    except HloError as error:
+        problems.append(error.message)
+        return None
+
+
+def _read_thunks(found: Mapping[str, Path], problems: list[str]) -> tuple[Thunk, ...]:
+    """The thunks after passes, or where that file is missing or empty those before."""
+    for suffix in (files.FINAL_THUNKS, files.THUNKS):
+        if (path := found.get(suffix)) is not None:
+            thunks, unread = read_thunk_sequence(_read_optional(path, problems))
+            problems.extend(f"{path}: {problem}" for problem in unread)
+            if thunks:
+                return thunks
+    return ()
+
+
+def _read_annotations(path: Path | None, problems: list[str]) -> dict[int, str]:
+    if path is None:
+        return {}
+    entries = read_thunk_metadata(_read_optional(path, problems))
+    return {entry.id: entry.profile_annotation for entry in entries if entry.id and entry.profile_annotation}
+
+
+def _read_optional(path: Path, problems: list[str]) -> str:
+    try:
+        return files.read_text(path)
+    except HloError as error:
+        problems.append(error.message)
+        return ""
