@@ -1,0 +1,5 @@
+"""Takes a path to an nsys export, gives a Capture: Arrow tables of what ran on the GPU, what launched it, and what was recorded around it."""
+
+from nsys_report.capture.opening import open_capture
+
+__all__ = ["open_capture"]

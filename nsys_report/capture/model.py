@@ -1,0 +1,174 @@
+"""What an opened capture is: frozen values and the schemas of its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from hlo_mapping.columns import ACTIVITIES, LAUNCHES, WORD, column
+
+ACTIVITY = pa.schema(
+    [
+        *ACTIVITIES,
+        *LAUNCHES,
+        column("context_id", pa.int64(), "CUDA context, unique within its process"),
+        column("global_pid", pa.int64(), "nsys's process key: host, VM and pid"),
+        column("graph_id", pa.int64(), "instantiated CUDA graph (graph exec) that the activity belongs to; null outside graphs"),
+        column("source_memory", WORD, "kind of memory a copy reads: pageable, pinned, device, ...; null otherwise"),
+        column("target_memory", WORD, "kind of memory a copy or memset writes; null otherwise"),
+    ]
+)
+"""A row per GPU activity in time order, with the API call that launched it."""
+
+RUNTIME = pa.schema(
+    [
+        column("start_ns", pa.int64(), "when the CUDA API call began, ns from the start of the session"),
+        column("end_ns", pa.int64(), "when it returned"),
+        column("thread", pa.int64(), "the calling thread (global thread id)"),
+        column("global_pid", pa.int64(), "nsys's process key of that thread"),
+        column("correlation_id", pa.int64(), "joins the call to the activities it launched, within its process"),
+        column("name", WORD, "name of the call, without the version suffix that nsys adds"),
+        column("return_value", pa.int32(), "0 for success"),
+    ]
+)
+"""A row per CUDA runtime or driver API call, in order of start; calls that only read or set thread state are left out."""
+
+NVTX = pa.schema(
+    [
+        column("start_ns", pa.int64(), "when the range opened"),
+        column("end_ns", pa.int64(), "when it closed; null when it was still open at the end of the capture"),
+        column("thread", pa.int64(), "the thread that opened it (global thread id)"),
+        column("text", WORD, "text of the range"),
+        column("domain", WORD, "name of its NVTX domain; null for the default domain"),
+        column("event_type", pa.int32(), "59, 70: push and pop; 60, 71: start and end"),
+    ]
+)
+"""A row per NVTX range, in order of start."""
+
+GRAPH_NODES = pa.schema(
+    [
+        column("start_ns", pa.int64(), "when the node was created or cloned"),
+        column("thread", pa.int64(), "the thread that did so"),
+        column("graph_node_id", pa.int64(), "the node, as activities name it"),
+        column("original_graph_node_id", pa.int64(), "the node it was cloned from; null when it is an original"),
+    ]
+)
+"""A row per CUDA graph node that was created or cloned while recording."""
+
+SYNCHRONIZATIONS = pa.schema(
+    [
+        column("start_ns", pa.int64(), "when waiting began"),
+        column("end_ns", pa.int64(), "when it ended"),
+        column("thread", pa.int64(), "the thread that waited; null where no API call was recorded"),
+        column("global_pid", pa.int64(), "nsys's process key"),
+        column("context_id", pa.int64(), "CUDA context"),
+        column("stream_id", pa.int64(), "CUDA stream; null for events and contexts"),
+        column("correlation_id", pa.int64(), "joins it to its API call, within its process"),
+        column("kind", WORD, "event, event_query, stream_wait_event, stream, context or unknown"),
+    ]
+)
+"""A row per synchronisation, in order of start; stream_wait_event is a wait on the device, event_query no wait at all."""
+
+OVERHEAD = pa.schema(
+    [
+        column("start_ns", pa.int64(), "start"),
+        column("end_ns", pa.int64(), "end"),
+        column("thread", pa.int64(), "the thread that was held up; null where unknown"),
+        column("name", WORD, "what the profiler did"),
+    ]
+)
+"""A row per interval that the profiler or the driver took for itself."""
+
+MEMORY_USAGE = pa.schema(
+    [
+        column("start_ns", pa.int64(), "when"),
+        column("global_pid", pa.int64(), "nsys's process key"),
+        column("device_id", pa.int32(), "CUDA device ordinal in its process"),
+        column("address", pa.int64(), "device address"),
+        column("bytes", pa.int64(), "bytes allocated or freed"),
+        column("memory", WORD, "kind of memory"),
+        column("operation", WORD, "allocate or free"),
+        column("correlation_id", pa.int64(), "joins it to its API call, within its process"),
+    ]
+)
+"""A row per allocation or release of memory (nsys --cuda-memory-usage=true)."""
+
+DIAGNOSTICS = pa.schema(
+    [
+        column("timestamp_ns", pa.int64(), "when"),
+        column("severity", WORD, "info, warning, error or verbose"),
+        column("text", WORD, "what the profiler said"),
+        column("global_pid", pa.int64(), "the process it speaks of; may be the profiler's own"),
+    ]
+)
+"""A row per message of the profiler about itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU that the capture's activities ran on; null (None) where the capture does not say."""
+
+    device_id: int
+    process_id: int | None
+    name: str | None
+    nominal_bytes_per_s: int | None
+    l2_bytes: int | None
+    sm_count: int | None
+    memory_bytes: int | None
+    compute_capability: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Omitted:
+    """Records that were left out or mended while reading, by reason."""
+
+    untimed: int = 0
+    """Dropped: start or end is 0, the profiler's mark for a time that was not collected."""
+    before_session: int = 0
+    """Dropped: they ended before the session began (warm-up records with negative times, no time shift)."""
+    reversed: int = 0
+    """Kept with zero length: end lay before start."""
+    without_process: int = 0
+    """Kept: no process key, and more than one process to choose from, so no launch could be joined."""
+    without_name: int = 0
+    """Kept: kernels whose name is missing from the capture's string table."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureInfo:
+    """The capture as a whole. Host and user names, environment and program output are never read."""
+
+    nsys_version: str | None
+    schema_version: str | None
+    gpus: tuple[Gpu, ...]
+    duration_ns: int | None
+    graph_trace_mode: str | None
+    """'graph' or 'node' as the capture's settings say; None where they do not."""
+    span_ns: tuple[int, int] | None
+    """First start and last end of GPU activities and API calls."""
+    time_shift_ns: int
+    partial_export: bool
+    """True when the export was filtered by table or time, so that absent rows prove nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """An nsys capture, read: everything later stages need, and nothing that points back at the file."""
+
+    path: Path
+    info: CaptureInfo
+    activities: pa.Table
+    runtime: pa.Table
+    nvtx: pa.Table
+    graph_nodes: pa.Table
+    synchronizations: pa.Table
+    overhead: pa.Table
+    memory_usage: pa.Table
+    diagnostics: pa.Table
+    tables: Mapping[str, int]
+    omitted: Omitted
+    ranges_read: str
+    """Which NVTX ranges were read: all, xla or none."""

@@ -1,0 +1,194 @@
+"""From a path to a Capture: which store it is, what is missing, and the tables read in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nsys_report.capture import activities, catalogue, tables
+from nsys_report.capture.arrays import decode
+from nsys_report.capture.catalogue import resolve
+from nsys_report.capture.device import context_devices, used_gpus
+from nsys_report.capture.model import Capture, CaptureInfo, Omitted
+from nsys_report.capture.parquet import ParquetSource
+from nsys_report.capture.source import IsIn, Source
+from nsys_report.capture.sqlite import SqliteSource
+from nsys_report.capture.sqlite_checks import EXPORT_HINT
+from nsys_report.capture.strings import Strings
+from nsys_report.errors import InputError
+
+Progress = Callable[[str, float], None]
+"""Called with what is being done and the share of the work that is done, 0 to 1."""
+Ranges = Literal["all", "xla", "none"]
+
+
+def open_capture(path: str | Path, progress: Progress | None = None, *, ranges: Ranges = "all") -> Capture:
+    """Reads an nsys export (SQLite file or Parquet directory), writing nothing; raises InputError saying what is wrong and what to do.
+
+    `ranges` chooses the NVTX ranges: all of them, only XLA's own (a capture may hold millions of others), or none.
+    """
+    source = open_source(Path(path))
+    try:
+        _check_contents(source)
+        return _read(source, progress or _silent, ranges)
+    finally:
+        source.close()
+
+
+def _silent(text: str, share: float) -> None:
+    """Progress that nobody watches."""
+
+
+def open_source(path: Path) -> Source:
+    """The store at the path; raises InputError when there is none that can be read."""
+    if not path.is_dir():
+        return SqliteSource(path)
+    if any(path.glob("*.parquet")):
+        return ParquetSource(path)
+    databases = sorted(path.glob("*.sqlite"))
+    if databases:
+        raise InputError(f"{path}: a directory, not a capture", f"did you mean {databases[0]}?", slug="capture-directory")
+    if any(path.glob("module_*.txt")):
+        hint = "this looks like an XLA dump: give the capture first and the dump with --xla-dump"
+        raise InputError(f"{path}: a directory, not a capture", hint, slug="capture-directory")
+    raise InputError(f"{path}: a directory without Parquet files, not a capture", EXPORT_HINT, slug="capture-directory")
+
+
+def _check_contents(source: Source) -> None:
+    """Raises InputError unless the store is an nsys export that holds something of CUDA."""
+    names = set(source.columns)
+    if not names:
+        raise InputError(f"{source.path}: the database has no tables: the export did not finish", EXPORT_HINT, slug="capture-empty")
+    cuda = [spec.name for spec in (*catalogue.ACTIVITY_SPECS, catalogue.RUNTIME)]
+    if any((table := resolve(name, names)) and source.count(table) for name in cuda):
+        return
+    if "CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL" in names or {"StringTable", "CUPTI_ACTIVITY_KIND_DRIVER"} & names:
+        raise InputError(
+            f"{source.path}: a database of nvprof or the Visual Profiler, which is another format",
+            "capture with nsys profile -t cuda,nvtx and export with nsys export --type sqlite",
+            slug="capture-nvprof",
+        )
+    if not names & {"StringIds", "META_DATA_EXPORT", "EXPORT_META_DATA", "ANALYSIS_DETAILS", "NVTX_EVENTS"}:
+        shown = ", ".join(sorted(names)[:5]) + (", ..." if len(names) > 5 else "")
+        raise InputError(f"{source.path}: not an export of Nsight Systems; its tables are {shown}", EXPORT_HINT, slug="capture-foreign")
+    found = ", ".join(sorted(n for n in names if n in ("NVTX_EVENTS", "OSRT_API", "GPU_METRICS", "COMPOSITE_EVENTS"))) or "no event tables"
+    raise InputError(
+        f"{source.path}: an nsys export without CUDA work: no kernels, copies or API calls; it has {found}",
+        "capture again with nsys profile -t cuda,nvtx; when only a range was captured, check that work ran inside it",
+        slug="capture-no-cuda",
+    )
+
+
+def _read(source: Source, progress: Progress, ranges: Ranges) -> Capture:
+    meta = _metadata(source)
+    strings = Strings(source)
+    progress("reading CUDA API calls and kernels", 0.0)
+    with ThreadPoolExecutor(2) as pool:  # SQLite works outside Python's lock: the two largest tables are read side by side
+        kernels = pool.submit(tables.read_table, source, catalogue.KERNEL)
+        runtime = pool.submit(tables.read_runtime, source, strings).result()
+        raw = kernels.result()
+    del kernels
+    progress("joining activities to their launches", 0.5)
+    work, omitted = _activities(source, strings, raw, runtime, _shift(meta))
+    del raw
+    progress("reading NVTX ranges", 0.7)
+    nvtx = tables.read_nvtx(source, strings, ranges)
+    progress("reading the other tables", 0.9)
+    capture = Capture(
+        path=source.path,
+        info=_info(source, meta, work, runtime),
+        activities=work,
+        runtime=runtime,
+        nvtx=nvtx,
+        graph_nodes=tables.read_graph_nodes(source),
+        synchronizations=tables.read_synchronizations(source, runtime),
+        overhead=tables.read_overhead(source, strings),
+        memory_usage=tables.read_memory_usage(source),
+        diagnostics=tables.read_diagnostics(source),
+        tables={name: source.count(name) for name in source.columns if not name.startswith(("ENUM_", "sqlite_"))},
+        omitted=omitted,
+        ranges_read=ranges,
+    )
+    progress("capture read", 1.0)
+    return capture
+
+
+def _activities(
+    source: Source, strings: Strings, kernels: pa.Table | None, runtime: pa.Table, shift: int | None
+) -> tuple[pa.Table, Omitted]:
+    times = activities.Times(shift)
+    omitted = Omitted()
+    parts = []
+    if kernels is not None:
+        omitted = Omitted(without_name=activities.unnamed_kernels(kernels, strings))
+        parts.append(activities.read_kernels(kernels, strings))
+    readers = ((catalogue.MEMCPY, activities.read_copies), (catalogue.MEMSET, activities.read_memsets), (catalogue.GRAPH_TRACE, activities.read_graphs))
+    for spec, reader in readers:
+        raw = tables.read_table(source, spec)
+        if raw is not None:
+            parts.append(reader(raw))
+    if not parts:
+        return activities.ACTIVITY.empty_table(), omitted
+    devices = context_devices(source)
+    only = _only_process(runtime)
+    mended = []
+    for part in parts:
+        part, omitted = activities.mend_times(part, times, omitted)
+        mended.append(activities.fill_places(part, only, devices))
+    parts.clear()
+    table = activities.join_parts(mended, runtime)
+    return table, activities.replace(omitted, without_process=table.column("global_pid").null_count)
+
+
+def _only_process(runtime: pa.Table) -> int | None:
+    """The process key of all API calls when they have one in common."""
+    processes = pc.unique(runtime.column("global_pid")).drop_null()
+    return int(processes[0].as_py()) if len(processes) == 1 else None
+
+
+def _metadata(source: Source) -> dict[str, str]:
+    """The export's settings and, of the capture's, the graph trace mode alone: the rest holds environment and names."""
+    found: dict[str, str] = {}
+    for spec in (catalogue.EXPORT_META, catalogue.OLD_EXPORT_META):
+        raw = tables.read_table(source, spec)
+        for row in raw.to_pylist() if raw is not None else ():
+            found[decode(row["name"])] = decode(row["value"])
+    raw = tables.read_table(source, catalogue.CAPTURE_META)
+    for row in raw.to_pylist() if raw is not None else ():
+        if decode(row["name"]).endswith("CUDA_GRAPH_TRACE_OPTIONS:MODE"):
+            found["graph trace mode"] = decode(row["value"]).lower()
+    return found
+
+
+def _shift(meta: dict[str, str]) -> int | None:
+    value = meta.get("EXPORT_CONFIG_TIME_SHIFT", "")
+    return int(value) if value.lstrip("-").isdigit() else None
+
+
+def _info(source: Source, meta: dict[str, str], work: pa.Table, runtime: pa.Table) -> CaptureInfo:
+    details = tables.read_table(source, catalogue.DETAILS)
+    durations = details.column("duration").drop_null() if details is not None else pa.chunked_array([], pa.int64())
+    return CaptureInfo(
+        nsys_version=meta.get("EXPORT_PRODUCT_VERSION"),
+        schema_version=meta.get("EXPORT_SCHEMA_VERSION"),
+        gpus=used_gpus(source, work),
+        duration_ns=pc.max(durations).as_py() if len(durations) else None,
+        graph_trace_mode=meta.get("graph trace mode"),
+        span_ns=_span(work, runtime),
+        time_shift_ns=_shift(meta) or 0,
+        partial_export=any(meta.get(f"EXPORT_PARAM_{key}_TO_EXPORT") for key in ("TABLES", "TIMES")),
+    )
+
+
+def _span(work: pa.Table, runtime: pa.Table) -> tuple[int, int] | None:
+    starts = [t.column("start_ns")[0].as_py() for t in (work, runtime) if t.num_rows]
+    ends = [pc.max(t.column("end_ns")).as_py() for t in (work, runtime) if t.num_rows]
+    return (min(starts), max(ends)) if starts else None
+
+
+__all__ = ["IsIn", "Progress", "Ranges", "open_capture", "open_source"]

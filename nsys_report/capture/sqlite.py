@@ -1,0 +1,100 @@
+"""An nsys export in SQLite, read column by column: SQLAlchemy looks at the schema and builds the selects, ADBC brings the rows as Arrow."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import adbc_driver_manager
+import adbc_driver_sqlite.dbapi
+import pyarrow as pa
+from sqlalchemy import ColumnElement, Integer, LargeBinary, Select, cast, column, create_engine, func, inspect, literal_column, or_, select, table
+from sqlalchemy.dialects import sqlite as dialect
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from nsys_report.capture.catalogue import Extent, Field, Text
+from nsys_report.capture.source import AnyOf, Condition, IsIn, StartsWith, field_type, present
+from nsys_report.capture.sqlite_checks import check_file, damaged, read_only_uri
+
+BATCH_ROWS = 1 << 17
+"""Rows a batch. ADBC fixes a column's type in the first batch; every column is cast in SQL, so that no later batch can contradict it."""
+
+
+class SqliteSource:
+    """A checked SQLite export; every read opens a connection of its own, so that tables can be read side by side."""
+
+    def __init__(self, path: Path) -> None:
+        """Checks the file (see sqlite_checks) and reads its schema; raises InputError."""
+        self.path = path
+        self._uri = read_only_uri(path, check_file(path))
+        self.columns: Mapping[str, tuple[str, ...]] = self._inspect()
+
+    def _inspect(self) -> dict[str, tuple[str, ...]]:
+        engine = create_engine("sqlite://", creator=lambda: sqlite3.connect(self._uri, uri=True), poolclass=NullPool)
+        try:
+            with engine.connect() as connection:
+                look = inspect(connection)
+                names = [*look.get_table_names(), *look.get_view_names()]
+                return {name: tuple(c["name"] for c in look.get_columns(name)) for name in names}
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            raise damaged(self.path, _first_line(error)) from error
+        finally:
+            engine.dispose()
+
+    def count(self, table: str) -> int:
+        """Rows in a table."""
+        found = self._fetch(select(cast(func.count(), Integer)).select_from(_table(table)))
+        return int(found.column(0)[0].as_py())
+
+    def read(self, table: str, fields: Sequence[Field], where: Sequence[Condition] = ()) -> pa.Table:
+        """The named fields of the rows that meet all conditions; a column the table lacks is null."""
+        have = [f for f in fields if present(f, self.columns[table])]
+        query = select(*(_expression(f).label(f.name) for f in have)).select_from(_table(table))
+        found = self._fetch(query.where(*(_condition(c) for c in where)))
+        arrays = {f.name: found.column(i) for i, f in enumerate(have)}
+        rows = found.num_rows
+        return pa.table({f.name: arrays.get(f.name, pa.chunked_array([pa.nulls(rows, field_type(f))])) for f in fields})
+
+    def close(self) -> None:
+        """Nothing is held open between reads."""
+
+    def _fetch(self, query: Select[Any]) -> pa.Table:
+        text = str(query.compile(dialect=dialect.dialect(), compile_kwargs={"literal_binds": True}))
+        try:
+            with adbc_driver_sqlite.dbapi.connect(self._uri) as connection, connection.cursor() as cursor:
+                cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(BATCH_ROWS)})
+                cursor.execute(text)
+                return cursor.fetch_arrow_table()
+        except (adbc_driver_manager.Error, pa.ArrowException, OSError) as error:
+            raise damaged(self.path, _first_line(error)) from error
+
+
+def _first_line(error: Exception) -> str:
+    text = str(getattr(error, "orig", None) or error).strip()
+    return text.splitlines()[0] if text else type(error).__name__
+
+
+def _table(name: str) -> Any:
+    return table(name)
+
+
+def _expression(field: Field) -> ColumnElement[Any]:
+    if isinstance(field, Extent):
+        x, y, z = (cast(column(part), Integer) for part in field.parts)
+        return x.bitwise_lshift(32).bitwise_or(y.bitwise_lshift(16)).bitwise_or(z)
+    if isinstance(field, Text):
+        return func.coalesce(cast(column(field.name), LargeBinary), literal_column("x''"))
+    return cast(column(field.name), Integer)
+
+
+def _condition(condition: Condition) -> ColumnElement[bool]:
+    if isinstance(condition, AnyOf):
+        return or_(*(_condition(c) for c in condition.conditions))
+    if isinstance(condition, StartsWith):
+        return or_(*(column(condition.column).op("GLOB")(f"{prefix}*") for prefix in condition.prefixes))
+    assert isinstance(condition, IsIn)
+    chosen = column(condition.column).in_(condition.values)
+    return ~chosen if condition.negated else chosen

@@ -1,0 +1,241 @@
+"""The other tables of a capture: API calls, NVTX ranges, graph nodes, synchronisations, overhead, memory, diagnostics."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nsys_report.capture import catalogue
+from nsys_report.capture.activities import PROCESS_MASK, launch_rows
+from nsys_report.capture.arrays import arrange, decode, empty, encode, flat, integers, null_column, nullable, words, words_by_value
+from nsys_report.capture.catalogue import TableSpec, api_name, api_stem, resolve
+from nsys_report.capture.model import DIAGNOSTICS, GRAPH_NODES, MEMORY_USAGE, NVTX, OVERHEAD, RUNTIME, SYNCHRONIZATIONS
+from nsys_report.capture.source import AnyOf, Condition, IsIn, Source, StartsWith, require
+from nsys_report.capture.strings import Strings
+
+_NO_STREAM = 2**32 - 1
+
+
+def read_table(source: Source, spec: TableSpec, where: tuple[Condition, ...] = ()) -> pa.Table | None:
+    """The spec's columns of its table in this export; None when there is no such table."""
+    table = resolve(spec.name, source.columns)
+    if table is None:
+        return None
+    require(spec, table, source)
+    have = source.columns[table]
+    usable = tuple(c for c in where if not isinstance(c, IsIn) or c.column in have)
+    return source.read(table, spec.fields, usable)
+
+
+def process_of(threads: pa.Array) -> pa.Array:
+    """nsys's process key of each global thread id."""
+    return nullable(integers(threads, 0) & PROCESS_MASK, threads.is_null().to_numpy(zero_copy_only=False), pa.int64())
+
+
+def state_call_ids(strings: Strings) -> tuple[int, ...]:
+    """String ids of the API calls that are not worth reading."""
+    stems = tuple(sorted(catalogue.STATE_CALLS))
+    texts = strings.fetch(strings.beginning_with(stems))
+    return tuple(i for i, text in texts.items() if api_stem(text) in catalogue.STATE_CALLS)
+
+
+def read_runtime(source: Source, strings: Strings) -> pa.Table:
+    """CUDA API calls in order of start."""
+    silent = state_call_ids(strings)
+    raw = read_table(source, catalogue.RUNTIME, (IsIn("nameId", silent, negated=True),) if silent else ())
+    if raw is None:
+        return empty(RUNTIME)
+    codes, ids = encode(raw.column("nameId"))
+    known = strings.fetch(int(i) for i in ids if isinstance(i, int))
+    thread = flat(raw.column("globalTid"))
+    columns = {
+        "start_ns": flat(raw.column("start")),
+        "end_ns": flat(raw.column("end")),
+        "thread": thread,
+        "global_pid": process_of(thread),
+        "correlation_id": flat(raw.column("correlationId")),
+        "name": words(codes, [api_name(known.get(int(i), f"call_{i}")) for i in ids if isinstance(i, int)]),
+        "return_value": flat(raw.column("returnValue")).cast(pa.int32(), safe=False),
+    }
+    del raw
+    return arrange(columns, RUNTIME)
+
+
+def read_nvtx(source: Source, strings: Strings, ranges: str) -> pa.Table:
+    """NVTX ranges in order of start: 'all', only XLA's ('xla'), or 'none'."""
+    table = resolve(catalogue.NVTX.name, source.columns)
+    if table is None or ranges == "none":
+        return empty(NVTX)
+    raw = read_table(source, catalogue.NVTX, _range_conditions(source.columns[table], strings, ranges))
+    assert raw is not None
+    kind = flat(raw.column("eventType"))
+    creations = raw.filter(pc.equal(kind, catalogue.DOMAIN_CREATE))
+    raw = raw.filter(pc.not_equal(kind, catalogue.DOMAIN_CREATE)) if creations.num_rows else raw
+    start, end = flat(raw.column("start")), flat(raw.column("end"))
+    closed = pc.if_else(pc.less(end, start), start, end)  # a null end stays null: the range was open when recording stopped
+    columns = {
+        "start_ns": start,
+        "end_ns": closed,
+        "thread": flat(raw.column("globalTid")),
+        "text": _texts(raw, strings),
+        "domain": _domains(raw, creations, strings),
+        "event_type": flat(raw.column("eventType")).cast(pa.int32()),
+    }
+    del raw
+    return arrange(columns, NVTX)
+
+
+def _range_conditions(have: tuple[str, ...], strings: Strings, ranges: str) -> tuple[Condition, ...]:
+    types = IsIn("eventType", (*catalogue.RANGE_TYPES, catalogue.DOMAIN_CREATE))
+    if ranges == "all":
+        return (types,)
+    chosen: list[IsIn | StartsWith] = [IsIn("eventType", (catalogue.DOMAIN_CREATE,))]
+    if "textId" in have:
+        chosen.append(IsIn("textId", strings.beginning_with(catalogue.XLA_RANGE_PREFIXES)))
+    if "text" in have:
+        chosen.append(StartsWith("text", catalogue.XLA_RANGE_PREFIXES))
+    return (types, AnyOf(tuple(chosen)))
+
+
+def _texts(raw: pa.Table, strings: Strings) -> pa.DictionaryArray:
+    """A range's own text, else its registered string: both occur in one capture."""
+    own, own_values = encode(raw.column("text"))
+    registered, ids = encode(raw.column("textId"))
+    known = strings.fetch(int(i) for i in ids if isinstance(i, int))
+    texts: list[str | None] = [decode(v) if isinstance(v, bytes) and v else None for v in own_values]
+    blank = own_values.index(b"") if b"" in own_values else -1
+    codes = integers(own, -1)
+    use_id = ((codes == blank) | (codes == -1)) & (integers(registered) >= 0)
+    codes = np.where(use_id, integers(registered) + len(texts), codes)
+    texts += [known.get(int(i)) for i in ids if isinstance(i, int)]
+    return words(nullable(codes.astype(np.int32), codes < 0, pa.int32()), texts)
+
+
+def _domains(raw: pa.Table, creations: pa.Table, strings: Strings) -> pa.DictionaryArray:
+    """The domain's name, told by its creation in the same process; the default domain has none."""
+    names: dict[tuple[int, int], str] = {}
+    texts = _texts(creations, strings).to_pylist()
+    for thread, domain, text in zip(integers(creations.column("globalTid"), 0), integers(creations.column("domainId"), 0), texts, strict=True):
+        if text is not None:
+            names[int(thread) & PROCESS_MASK, int(domain)] = text
+    if not raw.num_rows or not names:
+        return null_column(NVTX.field("domain").type, raw.num_rows)
+    domain_codes, domains = encode(raw.column("domainId"))
+    process_codes, processes = encode(process_of(flat(raw.column("globalTid"))))
+    width = max(len(processes), 1)
+    key = integers(domain_codes, -1) * width + integers(process_codes, 0)
+    pairs = [(p, d) for d in domains for p in (processes or [None])]
+    labels = [names.get((int(p), int(d))) if isinstance(p, int) and isinstance(d, int) else None for p, d in pairs]
+    return words(nullable(key.astype(np.int32), key < 0, pa.int32()), labels)
+
+
+def read_graph_nodes(source: Source) -> pa.Table:
+    """Creation and cloning of CUDA graph nodes."""
+    raw = read_table(source, catalogue.GRAPH_NODE)
+    if raw is None:
+        old = resolve(catalogue.OLD_GRAPH_NODE.name, source.columns)
+        if old is None or "graphNodeId" not in source.columns[old]:
+            return empty(GRAPH_NODES)
+        raw = read_table(source, catalogue.OLD_GRAPH_NODE)
+    assert raw is not None
+    names = {"start": "start_ns", "globalTid": "thread", "graphNodeId": "graph_node_id", "originalGraphNodeId": "original_graph_node_id"}
+    return arrange({new: flat(raw.column(old)) for old, new in names.items()}, GRAPH_NODES)
+
+
+def read_synchronizations(source: Source, runtime: pa.Table) -> pa.Table:
+    """Synchronisations, their kind by the API call's name where it is recorded, because some nsys versions store the kind one too low."""
+    raw = read_table(source, catalogue.SYNCHRONIZATION)
+    if raw is None:
+        return empty(SYNCHRONIZATIONS)
+    stream = integers(raw.column("streamId"), _NO_STREAM)
+    columns = {
+        "start_ns": flat(raw.column("start")),
+        "end_ns": flat(raw.column("end")),
+        "global_pid": flat(raw.column("globalPid")),
+        "context_id": flat(raw.column("contextId")),
+        "stream_id": nullable(stream, stream == _NO_STREAM, pa.int64()),
+        "correlation_id": flat(raw.column("correlationId")),
+        "kind": words_by_value(raw.column("syncType"), lambda k: catalogue.SYNCHRONIZATION_KINDS.get(k, "unknown")),
+    }
+    table = arrange(columns, SYNCHRONIZATIONS)
+    rows = launch_rows(table, runtime)
+    missing = rows < 0
+    at = np.where(missing, 0, rows)
+    if missing.all():
+        return table
+    thread = integers(runtime.column("thread"), 0)[at]
+    called = [_kind_of(name) for name in flat(runtime.column("name")).dictionary.to_pylist()]
+    stored, kinds = encode(table.column("kind").cast(pa.string()))
+    texts = [*called, *(str(k) for k in kinds)]
+    told = integers(flat(runtime.column("name")).indices)[at]
+    by_name = np.array([c is not None for c in called], bool)[told] & ~missing
+    codes = np.where(by_name, told, integers(stored) + len(called))
+    kind = words(pa.array(codes.astype(np.int32)), texts)
+    new = {"thread": nullable(thread, missing, pa.int64()), "kind": kind}
+    return pa.Table.from_arrays([new.get(f.name, table.column(f.name)) for f in SYNCHRONIZATIONS], schema=SYNCHRONIZATIONS)
+
+
+def _kind_of(api: str) -> str | None:
+    stem = api_stem(api)
+    for ending, kind in (
+        ("StreamWaitEvent", "stream_wait_event"),
+        ("EventSynchronize", "event"),
+        ("EventQuery", "event_query"),
+        ("StreamSynchronize", "stream"),
+        ("CtxSynchronize", "context"),
+        ("DeviceSynchronize", "context"),
+        ("ThreadSynchronize", "context"),
+    ):
+        if stem.endswith(ending):
+            return kind
+    return None
+
+
+def read_overhead(source: Source, strings: Strings) -> pa.Table:
+    """What profiler and driver took for themselves, from either of its two tables."""
+    pieces = []
+    for spec in (catalogue.PROFILER_OVERHEAD, catalogue.CUPTI_OVERHEAD):
+        raw = read_table(source, spec)
+        if raw is None or not raw.num_rows:
+            continue
+        codes, ids = encode(raw.column("nameId"))
+        name = words(codes, [strings.fetch([int(i)]).get(int(i)) if isinstance(i, int) else None for i in ids])
+        if name.null_count and "overheadType" in raw.column_names:
+            name = words_by_value(raw.column("overheadType"), lambda k: catalogue.OVERHEAD_KINDS.get(k, "unknown"))
+        pieces.append({"start_ns": flat(raw.column("start")), "end_ns": flat(raw.column("end")), "thread": flat(raw.column("globalTid")), "name": name})
+    if not pieces:
+        return empty(OVERHEAD)
+    tables = [pa.table(p, schema=OVERHEAD) for p in pieces]
+    joined = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+    return joined.sort_by([("start_ns", "ascending"), ("end_ns", "ascending")])
+
+
+def read_memory_usage(source: Source) -> pa.Table:
+    """Allocations and releases."""
+    raw = read_table(source, catalogue.MEMORY_USAGE)
+    if raw is None:
+        return empty(MEMORY_USAGE)
+    columns = {
+        "start_ns": flat(raw.column("start")),
+        "global_pid": flat(raw.column("globalPid")),
+        "device_id": flat(raw.column("deviceId")).cast(pa.int32(), safe=False),
+        "address": flat(raw.column("address")),
+        "bytes": flat(raw.column("bytes")),
+        "memory": words_by_value(raw.column("memKind"), catalogue.MEMORY_KINDS),
+        "operation": words_by_value(raw.column("memoryOperationType"), {0: "allocate", 1: "free"}),
+        "correlation_id": flat(raw.column("correlationId")),
+    }
+    return arrange(columns, MEMORY_USAGE)
+
+
+def read_diagnostics(source: Source) -> pa.Table:
+    """The profiler's messages about itself."""
+    raw = read_table(source, catalogue.DIAGNOSTIC)
+    if raw is None:
+        return empty(DIAGNOSTICS)
+    codes, texts = encode(raw.column("text"))
+    severity = words_by_value(raw.column("severity"), catalogue.SEVERITIES)
+    text = words(codes, [decode(t) if isinstance(t, bytes) else None for t in texts])
+    arrays = [flat(raw.column("timestamp")), severity, text, flat(raw.column("globalPid"))]
+    return pa.Table.from_arrays(arrays, schema=DIAGNOSTICS).sort_by("timestamp_ns")
