@@ -37,9 +37,9 @@ class Instruction:
     """One HLO instruction.
 
     `attributes` are (name, raw text) in the order written, metadata and backend_config too; `literal` is the raw text between the
-    parentheses of constants, parameters and other operand-less forms; `operands` is empty for those.
-    `called` names the computations it calls, in order: a fusion's body; a while's [condition, body]; a conditional's branches;
-    a reduce's to_apply; an async-start's wrapped computation.
+    parentheses of constants and parameters, None for every other opcode; `operands` is empty for those.
+    `called` names the computations it calls, in order: a fusion's body; a while's [condition, body]; a conditional's branches
+    (branch 0 first, or true before false); a reduce's to_apply; an async-start's wrapped computation.
     """
 
     name: str

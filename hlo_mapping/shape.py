@@ -12,6 +12,8 @@ BITS = {
     "f8e4m3b11fnuz": 8, "f8e5m2fnuz": 8, "f8e4m3fnuz": 8, "f8e3m4": 8, "f8e8m0fnu": 8, "f4e2m1fn": 4,
 }  # fmt: skip
 """Bits of one element as XLA stores it on a GPU; types under 8 bits are packed."""
+DATALESS = frozenset({"token", "opaque"})
+"""Element types that hold no data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,11 @@ class Layout:
     annotations: str = ""
 
     @property
+    def text(self) -> str:
+        """The layout as HLO writes it, such as `{1,0:T(8,128)}`."""
+        return f"{{{','.join(map(str, self.minor_to_major))}{':' if self.annotations else ''}{self.annotations}}}"
+
+    @property
     def memory_space(self) -> int:
         """The number in S(n): 0 device memory, 1 collective memory, 5 host memory."""
         at = self.annotations.find("S(")
@@ -30,7 +37,8 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """An array, tuple, token or opaque value. `element_type` is "tuple" for tuples, whose parts are `elements`.
+    """An array, tuple, token or opaque value. `element_type` is "tuple" for tuples, whose parts are `elements`; a buffer, written
+    `b(f32[8])`, is "buffer" and has its array as the only element.
 
     `dimensions` holds sizes (-1 for an unbounded dynamic one); `dynamic` tells which are upper bounds (written `<=N`).
     """
@@ -47,20 +55,20 @@ class Shape:
 
     @property
     def element_count(self) -> int:
-        """Elements of an array (1 for a scalar); 0 for tuples, tokens and opaque values."""
-        return math.prod(self.dimensions) if self.element_type in BITS else 0
+        """Elements of an array (1 for a scalar; the bounds of dynamic dimensions count); 0 for tuples, tokens and opaque values."""
+        return math.prod(self.dimensions) if self.element_type in BITS and -1 not in self.dimensions else 0
 
     @property
     def byte_size(self) -> int:
         """Bytes of data, of all leaves for a tuple (not XLA's 8 bytes a pointer). Tokens and opaque values have none."""
-        if self.is_tuple:
+        if self.elements:
             return sum(e.byte_size for e in self.elements)
         return -(-self.element_count * BITS[self.element_type] // 8) if self.element_type in BITS else 0
 
     @property
     def leaves(self) -> Iterator[Shape]:
         """The arrays, tokens and opaque values in it, in order."""
-        if not self.is_tuple:
+        if not self.is_tuple and not self.elements:
             yield self
             return
         for element in self.elements:
@@ -72,3 +80,19 @@ class Shape:
         for i in index:
             shape = shape.elements[i]
         return shape
+
+    @property
+    def has_known_size(self) -> bool:
+        """Whether `byte_size` is the truth: every leaf has a known element type and bounded dimensions (or holds no data)."""
+        return all((leaf.element_type in BITS and -1 not in leaf.dimensions) or leaf.element_type in DATALESS for leaf in self.leaves)
+
+    def text(self, layouts: bool = True) -> str:
+        """The shape as HLO writes it, such as `bf16[4,<=512]{1,0}`; without layouts if so asked."""
+        if self.is_tuple or self.element_type == "buffer":
+            return f"{'' if self.is_tuple else 'b'}({', '.join(e.text(layouts) for e in self.elements)})"
+        bounds = self.dynamic or (False,) * len(self.dimensions)
+        sizes = ("?" if size < 0 else f"<={size}" if bound else str(size) for size, bound in zip(self.dimensions, bounds, strict=True))
+        return f"{self.element_type}[{','.join(sizes)}]" + (self.layout.text if self.layout is not None and layouts else "")
+
+    def __str__(self) -> str:
+        return self.text()

@@ -107,7 +107,9 @@ _LABEL = re.compile(r"(?P<indent> *)(?P<label>\w+):\s*")
 _KERNEL = re.compile(r"\bkernel ?= ?([^,\s]+)")
 _ANNOTATION = re.compile(r"\bprofile_annotation ?= ?([^,\s]+)")
 _BLOCKS = re.compile(r"\bblocks: \{(\d+), (\d+), (\d+)\}, threads/block: \{(\d+), (\d+), (\d+)\}")
-_CUSTOM = re.compile(r"(?P<kernel>\S.*?) grid: \[(\d+), (\d+), (\d+)\] threads: \[(\d+), (\d+), (\d+)\](?:.*?shared_memory: (?P<shared>\d+))?")
+_CUSTOM = re.compile(
+    r"(?P<kernel>\S.*?) grid: \[(\d+), (\d+), (\d+)\] threads: \[(\d+), (\d+), (\d+)\](?:.*?shared_memory: (?P<shared>\d+))?"
+)
 _STREAM = re.compile(r"\bstream=\w+\[(\d+)\]")
 _ASYNC = re.compile(r"\basync_id=(\d+)")
 

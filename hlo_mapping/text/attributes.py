@@ -10,10 +10,11 @@ from hlo_mapping.ir import Alias, OpMetadata
 from hlo_mapping.text.lexer import CALLEE, COMMENT, NAME, STRING, closing
 
 CALLING = frozenset(
-    {"calls", "to_apply", "condition", "body", "branch_computations", "true_computation", "false_computation", "called_computations",
-     "select", "scatter", "comparator", "update_computation"}
-)  # fmt: skip
+    {"calls", "to_apply", "condition", "body", "branch_computations", "true_computation", "false_computation", "called_computations"}
+)
 """Attributes that name computations."""
+SELECT_AND_SCATTER = frozenset({"select", "scatter"})
+"""Those of the select-and-scatter opcode."""
 
 _PAIR = re.compile(rf'([\w.\-]+)\s*[=:]\s*({STRING}|[^\s,"{{}}]+)', re.DOTALL)
 _ESCAPE = re.compile(r"\\([0-7]{3}|x[0-9a-fA-F]{2}|[0-9A-F]{2}|.)", re.DOTALL)
@@ -117,9 +118,10 @@ def slices(raw: str) -> tuple[tuple[int, int, int], ...]:
     return tuple((int(start), int(limit), int(stride or 1)) for start, limit, stride in found)
 
 
-def computations(attributes: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+def computations(opcode: str, attributes: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     """The computations that an instruction's attributes name, in order; of a while the condition comes first."""
-    named = [(key, value) for key, value in attributes if key in CALLING]
+    calling = SELECT_AND_SCATTER if opcode == "select-and-scatter" else CALLING
+    named = [(key, value) for key, value in attributes if key in calling]
     if len(named) > 1:
         named.sort(key=lambda item: item[0] == "body")
     return tuple(name for _, value in named for name in CALLEE.findall(COMMENT.sub("", value)))

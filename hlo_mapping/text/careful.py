@@ -37,28 +37,28 @@ def instruction_head(source: Source, at: int) -> Head:
     at += 5 if is_root else 0
     name = _NAME.match(text, at)
     if name is None:
-        message = "expected an instruction such as '%name = f32[8]{0} add(%a, %b)', or '}'"
-        raise _ended(source, at, "an instruction") or source.error(message, at)
+        raise _unexpected(source, at, "an instruction", "expected an instruction such as '%name = f32[8]{0} add(%a, %b)', or '}'")
+    inside = f"instruction {name[1]}"
     if not text.startswith(" = ", name.end()):
-        raise _ended(source, name.end(), f"instruction {name[1]}") or source.error("expected ' = ' after the instruction's name", name.end())
+        raise _unexpected(source, name.end(), inside, "expected ' = ' after the instruction's name")
     shape_at = name.end() + 3
-    shape_end = _read_shape_end(source, shape_at, name[1])
+    shape_end = _shape_end(source, shape_at, inside)
     opcode = _OPCODE.match(text, shape_end + 1) if text.startswith(" ", shape_end) else None
     if opcode is None:
-        raise _ended(source, shape_end, f"instruction {name[1]}") or source.error("expected a space and an opcode after the shape", shape_end)
+        raise _unexpected(source, shape_end, inside, "expected a space and an opcode after the shape")
     if not text.startswith("(", opcode.end()):
-        raise _ended(source, opcode.end(), f"instruction {name[1]}") or source.error("expected '(' after the opcode", opcode.end())
+        raise _unexpected(source, opcode.end(), inside, "expected '(' after the opcode")
     end = closing(text, opcode.end(), lines=opcode[0] == "constant")
     if end < 0:
-        raise _unclosed(source, opcode.end(), ")", f"instruction {name[1]}")
+        raise _unclosed(source, opcode.end(), ")", inside)
     return Head(is_root, name[1], text[shape_at:shape_end], shape_at, opcode[0], text[opcode.end() + 1 : end], opcode.end() + 1, end + 1)
 
 
-def _read_shape_end(source: Source, at: int, name: str) -> int:
+def _shape_end(source: Source, at: int, inside: str) -> int:
     try:
         return read_shape(source, at)[1]
     except HloSyntaxError as error:
-        raise _ended(source, at, f"instruction {name}") or error from None
+        raise _ended(source, at, inside) or error from None
 
 
 def attribute(source: Source, at: int) -> tuple[tuple[str, str], int]:
@@ -66,7 +66,7 @@ def attribute(source: Source, at: int) -> tuple[tuple[str, str], int]:
     text = source.text
     name = _ATTRIBUTE_NAME.match(text, at)
     if name is None:
-        raise _ended(source, at, "an instruction") or source.error("expected an attribute such as ', dimensions={0}'", at)
+        raise _unexpected(source, at, "an instruction", "expected an attribute such as ', dimensions={0}'")
     end = name.end()
     while end < len(text) and text[end] not in ",\n":
         if text[end] == '"':
@@ -83,6 +83,10 @@ def attribute(source: Source, at: int) -> tuple[tuple[str, str], int]:
             after = end + 1
         end = after
     return (name[1], text[name.end() : end]), end
+
+
+def _unexpected(source: Source, at: int, inside: str, message: str) -> HloSyntaxError:
+    return _ended(source, at, inside) or source.error(message, at)
 
 
 def _ended(source: Source, at: int, inside: str) -> HloSyntaxError | None:

@@ -28,7 +28,7 @@ LITERAL_OPCODES = frozenset({"constant", "parameter"})
 
 def parse_module(text: str, source: str = "<text>") -> Module:
     """Read the text of one HLO module; `source` names it in errors. HloSyntaxError says where the text is wrong, and how."""
-    return _Parser(Source(text, source)).module()
+    return _Parser(Source(text.replace("\r\n", "\n"), source)).module()
 
 
 class _Parser:
@@ -147,7 +147,7 @@ class _Parser:
             () if is_literal else self.operand_list(parts.arguments, parts.arguments_at),
             parts.arguments if is_literal else None,
             attributes,
-            attribute_text.computations(attributes),
+            attribute_text.computations(parts.opcode, attributes),
             self.op_metadata(attributes),
             parts.is_root,
             careful.parameter_number(self.source, parts) if parts.opcode == "parameter" else None,
