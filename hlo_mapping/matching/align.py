@@ -1,0 +1,66 @@
+"""Aligns the launches of one known execution with its program's schedule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlo_mapping.matching.automaton import Automaton
+from hlo_mapping.matching.beam import MARGIN, TOO_MANY
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """For each launch the step of the program (-1 for none), and how well the whole fits.
+
+    `exact` launches are just what was expected, `extra` nobody expected, `missing` expected kernels did not come. `cut_start` and
+    `cut_end` tell that it fits best as a part of an execution.
+    """
+
+    steps: np.ndarray
+    cost: float
+    exact: int
+    extra: int
+    missing: int
+    cut_start: bool = False
+    cut_end: bool = False
+
+
+def align(automaton: Automaton, codes: np.ndarray) -> Alignment:
+    """The cheapest alignment of one execution's launches, whole or cut off at either end."""
+    hypotheses: dict[int, float] = {-1: 0.0}
+    history: list[dict[int, tuple[int, int, int, int]]] = []
+    for at, token in enumerate(codes.tolist()):
+        new: dict[int, float] = {}
+        came: dict[int, tuple[int, int, int, int]] = {}
+        for state, cost in hypotheses.items():
+            for step, price, missing, exact in automaton.moves(state, token):
+                if cost + price < new.get(step, float("inf")):
+                    new[step], came[step] = cost + price, (state, step, exact, missing)
+            if cost + TOO_MANY < new.get(state, float("inf")):
+                new[state], came[state] = cost + TOO_MANY, (state, -1, 0, 0)
+        if at == 0:
+            for step in automaton.places(token):
+                if 4.0 < new.get(step, float("inf")):
+                    new[step], came[step] = 4.0, (-2, step, 1, 0)
+        limit = min(new.values()) + MARGIN
+        hypotheses = {s: c for s, c in new.items() if c <= limit}
+        history.append(came)
+    return _read_back(automaton, codes, hypotheses, history)
+
+
+def _read_back(automaton: Automaton, codes: np.ndarray, hypotheses: dict[int, float], history: list[dict[int, tuple[int, int, int, int]]]) -> Alignment:
+    finished = {s: c + automaton.finish(s)[0] for s, c in hypotheses.items()}
+    state = min(finished, key=lambda s: finished[s])
+    cut_end = finished[state] > min(hypotheses.values()) + 4.0
+    if cut_end:
+        state = min(hypotheses, key=lambda s: hypotheses[s])
+    cost = hypotheses[state] + (4.0 if cut_end else automaton.finish(state)[0])
+    missing = 0 if cut_end else automaton.finish(state)[1]
+    steps = np.full(len(codes), -1, np.int32)
+    exact = extra = 0
+    for at in range(len(codes) - 1, -1, -1):
+        state, steps[at], is_exact, skipped = history[at][state]
+        exact, missing, extra = exact + is_exact, missing + skipped, extra + int(steps[at] < 0)
+    return Alignment(steps, cost, exact, extra, missing, state == -2, cut_end)

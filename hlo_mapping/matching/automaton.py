@@ -1,0 +1,144 @@
+"""A schedule bound to a capture's tokens: from any step, which steps can launch the next token, and at what cost.
+
+Costs are the penalties of a least-cost alignment. Nothing is paid where a launch is the expected one; the figures below say what each
+deviation is worth. They were set so that one missing or extra kernel leaves an execution recognised, while a run of misfits is cheaper
+to explain as no execution of this program at all.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+
+from hlo_mapping.matching.names import AUTOTUNER, HELPER, SECONDARY
+from hlo_mapping.matching.schedule import COPY, KERNEL, LIBRARY, MEMSET, READBACK, SKIP_COST, VIRTUAL, Schedule, Step
+from hlo_mapping.matching.tokens import Token
+
+FIRST_MISSING, NEXT_MISSING = 2.5, 0.5
+"""The first expected kernel that is missing in a row, and each further one."""
+
+OTHER_DIMENSIONS = 1.2
+"""A kernel of the right name with other launch dimensions: another version of the program, most likely."""
+
+OTHER_SIZE = 0.8
+"""A copy or memset of another size than the instruction's result."""
+
+STRANGE_LIBRARY = 2.0
+"""A library call launching a kernel that the program itself emits under that name."""
+
+BUDGET = 12.0
+"""Most that may be skipped at once; dearer gaps are not looked for."""
+
+Move = tuple[int, float, int, int]
+"""(step, cost, expected kernels skipped on the way, 1 if the token is exactly what the step launches)."""
+
+
+class Automaton:
+    """One program's schedule over one alphabet. Answers are remembered, so asking again is a dictionary look-up."""
+
+    def __init__(self, schedule: Schedule, tokens: Sequence[Token]) -> None:
+        self.schedule = schedule
+        self.tokens = tokens
+        self._moves: dict[tuple[int, int], tuple[Move, ...]] = {}
+        self._finish: dict[int, tuple[float, int]] = {}
+        self._accepted: dict[tuple[int, int], tuple[float, int] | None] = {}
+        self._places: dict[int, tuple[int, ...]] = {}
+
+    def moves(self, state: int, token: int) -> tuple[Move, ...]:
+        """The steps that may launch `token` next after step `state` (-1 before the first)."""
+        key = (state, token)
+        found = self._moves.get(key)
+        if found is None:
+            found = self._moves[key] = self._search(state, token)
+        return found
+
+    def finish(self, state: int) -> tuple[float, int]:
+        """The cost of ending after step `state` and the expected kernels that are then missing; infinite beyond the budget."""
+        found = self._finish.get(state)
+        if found is None:
+            ends = [m for m in self._walk(state, None) if m[0] == self.schedule.end]
+            found = self._finish[state] = min(((m[1], m[2]) for m in ends), default=(float("inf"), 0))
+        return found
+
+    def places(self, token: int) -> tuple[int, ...]:
+        """The steps anywhere in the program that launch exactly this token: where an execution cut off at its start may resume."""
+        found = self._places.get(token)
+        if found is None:
+            found = tuple(s for s in range(self.schedule.end) if (a := self.accept(s, token)) is not None and a == (0.0, 1))
+            self._places[token] = found
+        return found
+
+    def accept(self, step: int, token: int) -> tuple[float, int] | None:
+        """(cost, 1 if exact) of step `step` launching `token`; None if it cannot."""
+        key = (step, token)
+        if key not in self._accepted:
+            self._accepted[key] = self._judge(self.schedule.steps[step], self.tokens[token])
+        return self._accepted[key]
+
+    def _judge(self, step: Step, token: Token) -> tuple[float, int] | None:
+        if step.kind == KERNEL:
+            return self._judge_kernel(step, token)
+        if step.kind == LIBRARY:
+            return self._judge_library(step, token)
+        if step.kind == READBACK:
+            return (0.0, 1) if token.kind == "readback" and (step.byte_count is None or step.byte_count == token.byte_count) else None
+        if step.kind == VIRTUAL:
+            return (0.1, 0) if token.kind == "kernel" and HELPER.search(token.name) else None
+        kind = {COPY: "copy", MEMSET: "memset"}[step.kind]
+        if token.kind == kind:
+            return (0.0, 1) if step.byte_count in (None, token.byte_count) else (OTHER_SIZE, 0)
+        return None
+
+    def _judge_kernel(self, step: Step, token: Token) -> tuple[float, int] | None:
+        if token.kind != "kernel" or token.name not in step.names:
+            return None
+        same = (step.grid in (None, token.grid)) and (step.block in (None, token.block))
+        return (0.0, 1) if same else (OTHER_DIMENSIONS, 0)
+
+    def _judge_library(self, step: Step, token: Token) -> tuple[float, int] | None:
+        if token.kind != "kernel":
+            return (0.1, 0) if token.kind in ("memset", "copy") else None
+        if token.name in self.schedule.own_names:
+            return (STRANGE_LIBRARY, 0)
+        if AUTOTUNER.search(token.name):
+            return None
+        return (0.3, 0) if SECONDARY.search(token.name) else (0.0, 0)
+
+    def _search(self, state: int, token: int) -> tuple[Move, ...]:
+        found: dict[int, Move] = {}
+        for step, cost, skipped, _ in self._walk(state, token):
+            accepted = self.accept(step, token) if step < self.schedule.end else None
+            if accepted is None:
+                continue
+            # the same library call launching again is taken for a helper of the first kernel, at a small price
+            extra = 0.0 if step != state else (0.0 if SECONDARY.search(self.tokens[token].name) else 0.3)
+            move = (step, cost + accepted[0] + extra, skipped, accepted[1])
+            if step not in found or move[1] < found[step][1]:
+                found[step] = move
+        best = min((m[1] for m in found.values()), default=0.0)
+        return tuple(m for m in found.values() if m[1] <= best + 6.0)
+
+    def _walk(self, state: int, token: int | None) -> list[Move]:
+        """Steps reachable from `state` within the budget by skipping others: (step, cost, kernels skipped, 0), cheapest first."""
+        steps, follow = self.schedule.steps, self.schedule.follow
+        queue = [(cost, 0, target) for target, cost in follow[state + 1]]
+        heapq.heapify(queue)
+        seen: dict[tuple[int, bool], float] = {}
+        reached: list[Move] = []
+        exact_at: float | None = None
+        while queue:
+            cost, skipped, step = heapq.heappop(queue)
+            if cost > BUDGET or (step, skipped > 0) in seen or (exact_at is not None and cost > exact_at + 6.0):
+                continue
+            seen[step, skipped > 0] = cost
+            reached.append((step, cost, skipped, 0))
+            if step == self.schedule.end:
+                continue
+            if token is not None and exact_at is None and self.accept(step, token) == (0.0, 1):
+                exact_at = cost
+            kind = steps[step].kind
+            skip = SKIP_COST.get(kind, NEXT_MISSING if skipped else FIRST_MISSING)
+            for target, edge in follow[step + 1]:
+                if target != step:
+                    heapq.heappush(queue, (cost + edge + skip, skipped + (kind == KERNEL), target))
+        return reached

@@ -1,0 +1,70 @@
+"""How surely a launch was joined to its instruction, and by what.
+
+The numbers are shares of right answers, measured against XLA's own annotations on captures that have them: an exact place in an
+execution that fits throughout was never wrong, a library call found by its place hardly ever, a name with other launch dimensions often.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlo_mapping.matching.automaton import Automaton
+from hlo_mapping.matching.schedule import KERNEL, LIBRARY
+
+METHODS = ("nvtx", "sequence", "order", "schedule", "name", "autotuning")
+"""nvtx: XLA's own range around the launch. sequence: kernel name, launch dimensions and place in the thunk sequence agree.
+order: a library call, copy or memset, found by its place between others. schedule: as sequence, from the scheduled HLO where the dump
+has no thunk sequence. name: the kernel name agrees, its launch dimensions or its neighbourhood do not. autotuning: a candidate that
+XLA's autotuner tried; no program of the dump."""
+
+NVTX, SEQUENCE, ORDER, SCHEDULE, NAME, AUTOTUNING = range(len(METHODS))
+
+SURE = {NVTX: 1.0, SEQUENCE: 0.999, ORDER: 0.99, SCHEDULE: 0.95, NAME: 0.45}
+"""Confidence by method in an execution that fits throughout."""
+
+GOOD_FIT, POOR_FIT = 0.9, 0.5
+"""Shares of exactly expected launches: from GOOD_FIT on an execution is its program's, below POOR_FIT it is not."""
+
+
+def fit(exact: int, extra: int, missing: int, launches: int, free: int) -> float:
+    """The share of an execution that is just as expected: exact over exact, unexpected, inexact and missing launches.
+
+    `free` launches (library kernels and their helpers) can be neither exact nor wrong and do not count.
+    """
+    judged = launches - free + missing
+    return 1.0 if judged <= 0 else exact / judged
+
+
+def judge(automaton: Automaton, codes: np.ndarray, steps: np.ndarray, quality: float, tied: int) -> tuple[np.ndarray, np.ndarray]:
+    """Method and confidence of each launch of one execution (-1 and nan where no instruction was found).
+
+    `quality` is the execution's fit, `tied` how many programs with other instruction names fit as well.
+    """
+    kinds = np.array([s.kind for s in automaton.schedule.steps] + [""], object)
+    exact = np.array([s >= 0 and (automaton.accept(s, c) or (1, 0))[1] == 1 for s, c in zip(steps.tolist(), codes.tolist(), strict=True)], bool)
+    kind = kinds[steps]
+    method = np.full(len(steps), -1)
+    method[steps >= 0] = ORDER
+    by_name = SCHEDULE if automaton.schedule.source == "scheduled_hlo" else SEQUENCE
+    method[(kind == KERNEL) & exact] = by_name
+    method[(kind == KERNEL) & ~exact & (steps >= 0)] = NAME
+    confidence = np.array([SURE.get(m, np.nan) for m in method.tolist()])
+    # next to a launch that fits nowhere, order is no longer proof
+    lost = steps < 0
+    near = lost.copy()
+    near[1:] |= lost[:-1]
+    near[:-1] |= lost[1:]
+    ordered = near & np.isin(kind, (LIBRARY,))
+    confidence[ordered] = np.minimum(confidence[ordered], 0.6)
+    if quality < GOOD_FIT:
+        confidence = np.minimum(confidence, 0.45)
+    if tied:
+        confidence = confidence / (tied + 1)
+    confidence[steps < 0] = np.nan
+    return method, confidence
+
+
+def free_launches(automaton: Automaton, steps: np.ndarray) -> int:
+    """Launches of an execution that stand at steps where anything may be launched."""
+    library = np.array([s.kind != KERNEL for s in automaton.schedule.steps] + [False], bool)
+    return int(library[steps].sum())

@@ -1,0 +1,198 @@
+"""What one execution of a program is expected to launch, in order: its thunks as a graph of steps.
+
+A straight program is a chain. A loop of known trip count is unrolled; one whose condition is read back goes round through a
+virtual step; the branches of a conditional part and meet again. Thunks that launch nothing are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hlo_mapping.dump.program import Program
+from hlo_mapping.dump.thunks import Thunk
+from hlo_mapping.ir import Instruction, Module
+from hlo_mapping.matching.scheduled_hlo import attributed_thunks, kernel_names, pseudo_thunks
+
+KERNEL, LIBRARY, COPY, MEMSET, READBACK, VIRTUAL = "kernel", "library", "copy", "memset", "readback", "virtual"
+
+SKIP_COST = {LIBRARY: 0.6, COPY: 0.4, MEMSET: 0.4, READBACK: 0.05, VIRTUAL: 0.0}
+"""What it costs to believe that a step launched nothing. A copy onto itself and a library call on empty data are elided."""
+
+NO_LAUNCH = frozenset(
+    {"kAsyncDone", "kWaitForStreams", "kCopyDone", "kGroupDone", "kSendDone", "kRecvDone", "kHostSendDone", "kHostRecvDone", "kHostExecuteDone"}
+)
+"""Thunks that only wait. Names ending in Done are treated alike."""
+
+WRAPPERS = frozenset({"kSequential", "kCommandBuffer", "kAsyncStart", "kDynamicSlice", "kDynamicSliceFusion", "kAddressComputation", "kGroupStart"})
+"""Thunks that launch only what the thunks inside them launch."""
+
+UNROLL_LIMIT = 40_000
+"""Most steps that an unrolled loop may make; beyond it the loop goes round and its count is not checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One expected launch. `names` are the kernel names it may have; grid and block are None where the dump does not say."""
+
+    kind: str
+    instruction: str | None = None
+    names: frozenset[str] = frozenset()
+    grid: str | None = None
+    block: str | None = None
+    byte_count: int | None = None
+    thunk_kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The steps of one program and which may follow which.
+
+    `follow[s + 1]` lists (step, cost) that may come next after step s, and follow[0] those that may come first; step
+    `len(steps)` is the end. `own_names` are all kernel names that the program itself emits, so that a library call is not
+    taken for one of them. `source` says what the steps were read from.
+    """
+
+    number: int
+    name: str
+    steps: tuple[Step, ...]
+    follow: tuple[tuple[tuple[int, float], ...], ...]
+    own_names: frozenset[str]
+    source: str
+    has_readback: bool = False
+    signature: tuple[object, ...] = field(default=(), repr=False)
+
+    @property
+    def end(self) -> int:
+        return len(self.steps)
+
+    @property
+    def expected_kernels(self) -> int:
+        return sum(s.kind == KERNEL for s in self.steps)
+
+
+def build_schedule(program: Program) -> Schedule:
+    """The schedule of a program, from its thunk sequence where there is one, else from its scheduled HLO."""
+    if program.thunks and (program.has_thunk_metadata or program.module is None):
+        thunks, source = program.thunks, "thunk_sequence"
+    elif program.thunks and program.module is not None:
+        thunks, source = attributed_thunks(program.thunks, program.module), "thunk_sequence+schedule"
+    elif program.module is not None:
+        thunks, source = pseudo_thunks(program.module), "scheduled_hlo"
+    else:
+        thunks, source = (), "none"
+    return _Builder(program, source).build(thunks)
+
+
+class _Builder:
+    """Collects steps and edges while walking the thunk tree; `Schedule` is what comes out."""
+
+    def __init__(self, program: Program, source: str) -> None:
+        self.program = program
+        self.module: Module | None = program.module
+        self.alternatives = kernel_names(program.module) if source == "scheduled_hlo" and program.module is not None else {}
+        self.source = source
+        self.steps: list[Step] = []
+        self.follow: dict[int, list[tuple[int, float]]] = {}
+        self.has_readback = False
+
+    def build(self, thunks: tuple[Thunk, ...]) -> Schedule:
+        exits = self.sequence(thunks, [(-1, 0.0)], None)
+        for state, cost in exits:
+            self.follow.setdefault(state, []).append((len(self.steps), cost))
+        follow = tuple(tuple(self.follow.get(s, ())) for s in range(-1, len(self.steps)))
+        own = frozenset(n for s in self.steps for n in s.names)
+        # identical programs, whatever their instructions are called, share a signature: they cannot be told apart by launches
+        signature = (tuple((s.kind, s.names, s.grid, s.block, s.byte_count) for s in self.steps), follow)
+        return Schedule(self.program.number, self.program.name, tuple(self.steps), follow, own, self.source, self.has_readback, signature)
+
+    def add(self, step: Step, before: list[tuple[int, float]]) -> list[tuple[int, float]]:
+        at = len(self.steps)
+        self.steps.append(step)
+        for state, cost in before:
+            self.follow.setdefault(state, []).append((at, cost))
+        if step.kind == LIBRARY:
+            self.follow.setdefault(at, []).append((at, 0.2))
+        return [(at, 0.0)]
+
+    def sequence(self, thunks: tuple[Thunk, ...], before: list[tuple[int, float]], owner: str | None) -> list[tuple[int, float]]:
+        for thunk in thunks:
+            before = self.thunk(thunk, before, owner)
+        return before
+
+    def thunk(self, thunk: Thunk, before: list[tuple[int, float]], owner: str | None) -> list[tuple[int, float]]:
+        branches = dict(thunk.branches)
+        if thunk.kind == "kWhile":
+            return self.loop(thunk, branches, before)
+        if thunk.kind == "kConditional":
+            return self.conditional(thunk, before)
+        if thunk.kind in WRAPPERS or (thunk.branches and thunk.kind not in NO_LAUNCH):
+            inner = None if thunk.kind == "kCommandBuffer" else (thunk.instruction or owner)
+            if not thunk.branches:
+                return self.add(Step(LIBRARY, inner, thunk_kind=thunk.kind), before) if thunk.kind != "kCommandBuffer" else before
+            for _, inside in thunk.branches:
+                before = self.sequence(inside, before, inner)
+            return before
+        if thunk.kind in NO_LAUNCH or thunk.kind.endswith("Done"):
+            return before
+        return self.add(self.leaf(thunk, owner), before)
+
+    def leaf(self, thunk: Thunk, owner: str | None) -> Step:
+        instruction = thunk.instruction or owner
+        if thunk.kind in ("kCopy", "kDeviceToDeviceCopy", "kHostToDeviceCopy", "kDeviceToHostCopy"):
+            return Step(COPY, instruction, byte_count=self.result_bytes(instruction), thunk_kind=thunk.kind)
+        if thunk.kind.startswith("kMem") or thunk.kind in ("kReplicaId", "kPartitionId"):
+            return Step(MEMSET, instruction, byte_count=self.result_bytes(instruction), thunk_kind=thunk.kind)
+        if thunk.kernel is not None:
+            grid = ",".join(map(str, thunk.grid)) if thunk.grid else None
+            block = ",".join(map(str, thunk.block)) if thunk.block else None
+            names = self.alternatives.get(instruction or "", frozenset({thunk.kernel}))
+            return Step(KERNEL, instruction, names, grid, block, thunk_kind=thunk.kind)
+        return Step(LIBRARY, instruction, frozenset(), thunk_kind=thunk.kind)
+
+    def result_bytes(self, instruction: str | None) -> int | None:
+        found = self.module.instruction(instruction) if self.module is not None and instruction else None
+        return found.shape.byte_size if found is not None and not found.shape.is_tuple else None
+
+    def loop(self, thunk: Thunk, branches: dict[str, tuple[Thunk, ...]], before: list[tuple[int, float]]) -> list[tuple[int, float]]:
+        body, condition = branches.get("body", ()), branches.get("condition", ())
+        trips = trip_count(self.module.instruction(thunk.instruction) if self.module is not None and thunk.instruction else None)
+        if trips is not None and trips * max(1, count_leaves(body)) <= UNROLL_LIMIT:
+            early: list[tuple[int, float]] = []
+            for _ in range(trips):
+                # a graph records a loop's body once, whatever its count; leaving early costs, so that real launches are counted
+                before = self.sequence(body, before, None)
+                early += [(s, c + 1.5) for s, c in before]
+            return before + [e for e in early if e[0] not in {s for s, _ in before}]
+        self.has_readback = True
+        head = self.add(Step(VIRTUAL, thunk.instruction), before)
+        tested = self.sequence(condition, head, None)
+        tested = self.add(Step(READBACK, thunk.instruction, byte_count=1), tested)
+        done = self.sequence(body, tested, None)
+        for state, cost in done:
+            if state != tested[0][0]:
+                self.follow.setdefault(state, []).append((head[0][0], cost))
+        return tested
+
+    def conditional(self, thunk: Thunk, before: list[tuple[int, float]]) -> list[tuple[int, float]]:
+        self.has_readback = True
+        chosen = self.add(Step(READBACK, thunk.instruction), before)
+        exits: list[tuple[int, float]] = []
+        for _, branch in thunk.branches:
+            exits += [e for e in self.sequence(branch, chosen, None) if e not in exits]
+        return exits or chosen
+
+
+def trip_count(instruction: Instruction | None) -> int | None:
+    """The known trip count of a while instruction, or None."""
+    if instruction is None or instruction.opcode != "while":
+        return None
+    known = instruction.backend_config.get("known_trip_count")
+    try:
+        return int(known["n"]) if known else None
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def count_leaves(thunks: tuple[Thunk, ...]) -> int:
+    """Thunks in a sequence, nested ones counted and wrappers not."""
+    return sum(count_leaves(tuple(t for _, inside in thunk.branches for t in inside)) if thunk.branches else 1 for thunk in thunks)

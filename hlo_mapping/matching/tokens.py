@@ -1,0 +1,203 @@
+"""Launches as small integers: each distinct (kind, name, launch dimensions, bytes) is one token, and each thread's launches a sequence.
+
+A stream of launches is what one host thread launched on one device, in launch order. Within a graph launch the kernels stand in the
+order in which XLA recorded their nodes, each node once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+SMALL_READBACK = 16
+"""Bytes up to which a copy to the host, launched by the thread that launches kernels, may be a condition read back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One distinct launch: `kind` is kernel, copy (device to device), memset or readback (a small copy to the host)."""
+
+    kind: str
+    name: str
+    grid: str | None
+    block: str | None
+    byte_count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchStream:
+    """What one thread launched on one device.
+
+    `rows` are row numbers of the activities table in launch order; `codes` the tokens; `inside` is true where a launch continues
+    the graph launch of the one before, so that no execution can begin there. `repeats` are (row, row of the same node earlier in
+    the same graph launch): iterations of a loop inside a graph.
+    """
+
+    process_id: int | None
+    device_id: int
+    thread: int | None
+    rows: np.ndarray
+    codes: np.ndarray
+    inside: np.ndarray
+    repeats: np.ndarray
+
+
+def launch_streams(activities: pa.Table) -> tuple[tuple[Token, ...], tuple[LaunchStream, ...]]:
+    """The distinct launches and the streams of an activities table (ACTIVITIES and LAUNCHES columns), which is in time order."""
+    codes, tokens = _intern(activities)
+    wanted = np.flatnonzero(codes >= 0)
+    process = _numbers(activities, "process_id", -1)[wanted]
+    device = _numbers(activities, "device_id", -1)[wanted]
+    thread = _numbers(activities, "launch_thread", -1)[wanted]
+    launch = _numbers(activities, "launch_start_ns", -1)[wanted]
+    start = _numbers(activities, "start_ns", 0)[wanted]
+    launch = np.where(launch < 0, start, launch)
+    group = _group_codes(process, device, thread)
+    order = np.lexsort((launch, group)) if not _is_sorted(group, launch) else np.arange(len(wanted))
+    rows, group = wanted[order], group[order]
+    bounds = np.flatnonzero(np.diff(group, prepend=-1, append=-1))
+    streams = []
+    for a, b in zip(bounds[:-1], bounds[1:], strict=True):
+        streams.append(_stream(activities, rows[a:b], codes, launch[order[a:b]], process[order[a]], device[order[a]], thread[order[a]]))
+    return tokens, tuple(streams)
+
+
+def _stream(activities: pa.Table, rows: np.ndarray, codes: np.ndarray, launch: np.ndarray, process: int, device: int, thread: int) -> LaunchStream:
+    node = _numbers(activities, "graph_node_id", -1)[rows] if activities["graph_node_id"].null_count < len(activities) else np.full(len(rows), -1)
+    inside = np.zeros(len(rows), bool)
+    repeats = np.empty((0, 2), np.int64)
+    if (node >= 0).any():
+        inside[1:] = (launch[1:] == launch[:-1]) & (node[1:] >= 0) & (node[:-1] >= 0)
+        number = np.cumsum(~inside) - 1
+        order = recorded_order(node, number, codes[rows])
+        repeated = _repeats(node[order], number)
+        repeats = np.stack([rows[order[repeated >= 0]], rows[order[repeated[repeated >= 0]]]], 1)
+        rows, inside = rows[order][repeated < 0], inside[repeated < 0]
+    return LaunchStream(
+        process if process >= 0 else None, int(device), int(thread) if thread != -1 else None, rows, codes[rows], inside, repeats
+    )
+
+
+def recorded_order(node: np.ndarray, launch_number: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """The order in which XLA recorded graph nodes, within each launch; `node`, `launch_number` and `codes` are in time order.
+
+    Node ids count up as nodes are recorded (the low half; the high half numbers the graph). A node that is itself a graph, as library
+    calls are, leaves a gap in the ids, and what it holds is numbered after all others; it belongs into the gap, and start times say
+    into which. A launch over several graphs, as conditional nodes make, keeps the order of first start.
+    """
+    bounds = np.flatnonzero(np.diff(launch_number, prepend=-1, append=launch_number[-1] + 1))
+    order = np.lexsort((np.where(node >= 0, node, np.arange(len(node))), launch_number))
+    known: dict[tuple[bytes, bytes], np.ndarray] = {}
+    first, last = node[order[bounds[:-1]]], node[order[bounds[1:] - 1]]
+    for n in np.flatnonzero((last - first + 1 != np.diff(bounds)) & (first >= 0)):
+        a, b = int(bounds[n]), int(bounds[n + 1])
+        key = ((node[a:b] - node[a:b].min()).tobytes(), codes[a:b].tobytes())
+        if key not in known:
+            known[key] = _order_of_one_launch(node[a:b])
+        order[a:b] = a + known[key]
+    return order
+
+
+def _order_of_one_launch(node: np.ndarray) -> np.ndarray:
+    """The recorded order of one launch's nodes, given in time order, where ids have gaps, repeat, or number several graphs."""
+    if (node >> 32 != node[0] >> 32).any():
+        return np.arange(len(node))
+    ids, first = np.unique(node, return_index=True)
+    gaps = np.setdiff1d(np.arange(ids[0], ids[-1]), ids)
+    later = np.flatnonzero((ids > (gaps[-1] if len(gaps) else ids[-1])) & (first < np.maximum.accumulate(first)))
+    if not len(later):
+        return np.argsort(node, kind="stable")
+    boundary = int(later[0])
+    main, main_first = ids[:boundary], first[:boundary]
+    place = dict(zip(main.tolist(), main.astype(float).tolist(), strict=True))
+    floor = -1.0
+    for child, start in zip(ids[boundary:].tolist(), first[boundary:].tolist(), strict=True):
+        begun = main[main_first < start]
+        earlier = gaps[gaps <= (begun[-1] + 1 if len(begun) else ids[0])]
+        gap = float(earlier[-1]) if len(earlier) else float(gaps[0]) if len(gaps) else float(begun[-1] if len(begun) else -1) + 0.5
+        floor = max(floor, gap)
+        place[child] = floor
+    keys = np.array([place[n] for n in node.tolist()])
+    return np.lexsort((node, keys))
+
+
+def _repeats(node: np.ndarray, launch_number: np.ndarray) -> np.ndarray:
+    """For each row the position of an earlier row of the same node in the same launch, or -1."""
+    order = np.lexsort((np.arange(len(node)), node, launch_number))
+    same = (node[order][1:] == node[order][:-1]) & (launch_number[order][1:] == launch_number[order][:-1]) & (node[order][1:] >= 0)
+    firsts = np.maximum.accumulate(np.where(np.concatenate([[True], ~same]), np.arange(len(node)), 0))
+    found = np.full(len(node), -1)
+    repeated = np.flatnonzero(same) + 1
+    found[order[repeated]] = order[firsts[repeated]]
+    return found
+
+
+def _intern(activities: pa.Table) -> tuple[np.ndarray, tuple[Token, ...]]:
+    """A token code for each row (-1 for activities that no thunk launches) and the distinct tokens."""
+    kind, kinds = _words(activities, "activity")
+    name, names = _words(activities, "name")
+    grid, grids = _words(activities, "grid")
+    block, blocks = _words(activities, "block")
+    copy, copies = _words(activities, "copy_kind")
+    size = _numbers(activities, "bytes", -1)
+    is_copy = np.isin(kind, [k for k, w in enumerate(kinds) if w == "memcpy"])
+    is_memset = np.isin(kind, [k for k, w in enumerate(kinds) if w == "memset"])
+    is_kernel = np.isin(kind, [k for k, w in enumerate(kinds) if w == "kernel"])
+    on_device = is_copy & np.isin(copy, [k for k, w in enumerate(copies) if w in ("DtoD", "PtoP")])
+    to_host = is_copy & np.isin(copy, [k for k, w in enumerate(copies) if w == "DtoH"]) & (size <= SMALL_READBACK)
+    wanted = is_kernel | on_device | is_memset | to_host
+    what = np.select([is_kernel, on_device, is_memset, to_host], [0, 1, 2, 3], -1).astype(np.int64)
+    size = np.where(is_kernel, -1, size)
+    _, size_code = np.unique(size, return_inverse=True)
+    sizes = np.unique(size)
+    mixed = what
+    for part, count in ((np.where(is_kernel, name, -1), len(names)), (np.where(is_kernel, grid, -1), len(grids)), (np.where(is_kernel, block, -1), len(blocks)), (size_code, len(sizes))):
+        mixed = mixed * (count + 1) + part + (0 if part is size_code else 1)
+    chosen = np.flatnonzero(wanted)
+    _, first, inverse = np.unique(mixed[chosen], return_index=True, return_inverse=True)
+    codes = np.full(len(activities), -1, np.int32)
+    codes[chosen] = inverse
+    tokens = []
+    for row in chosen[first]:
+        k = int(what[row])
+        if k == 0:
+            tokens.append(Token("kernel", names[name[row]], grids[grid[row]] if grid[row] >= 0 else None, blocks[block[row]] if block[row] >= 0 else None, None))
+        else:
+            tokens.append(Token(("", "copy", "memset", "readback")[k], "", None, None, int(size[row])))
+    return codes, tuple(tokens)
+
+
+def _words(table: pa.Table, name: str) -> tuple[np.ndarray, list[str]]:
+    """The codes (-1 for null) and words of a dictionary column."""
+    column = table[name].combine_chunks() if table[name].num_chunks != 1 else table[name].chunk(0)
+    if not pa.types.is_dictionary(column.type):
+        column = pc.dictionary_encode(column)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    return column.indices.fill_null(-1).to_numpy(zero_copy_only=False), column.dictionary.to_pylist()
+
+
+def _numbers(table: pa.Table, name: str, null: int) -> np.ndarray:
+    """An integer column as int64, nulls replaced."""
+    column = table[name]
+    if column.null_count:
+        column = pc.fill_null(column, null)
+    return column.to_numpy().astype(np.int64, copy=False)
+
+
+def _group_codes(process: np.ndarray, device: np.ndarray, thread: np.ndarray) -> np.ndarray:
+    """A small code for each distinct (process, device, thread)."""
+    code = np.zeros(len(process), np.int64)
+    for part in (process, device, thread):
+        if len(part) and (part != part[0]).any():
+            values, inverse = np.unique(part, return_inverse=True)
+            code = code * len(values) + inverse
+    return code
+
+
+def _is_sorted(group: np.ndarray, launch: np.ndarray) -> bool:
+    """Whether rows already stand by group and launch time."""
+    return bool(len(group) == 0 or ((group == group[0]).all() and (np.diff(launch) >= 0).all()))
