@@ -1,0 +1,172 @@
+"""What the GPU can do at best: nominal and measured bandwidth, and products by type, each with its origin."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from nsys_report.errors import UsageError
+
+COMPUTE_TYPES = ("bf16", "tf32", "f32", "fp8", "int8")
+OVERRIDE_NAMES = ("measured", "nominal", *COMPUTE_TYPES)
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """One ceiling. `value`, `low`, `high` are bytes a second, or operations a second of a compute ceiling."""
+
+    value: float
+    low: float
+    high: float
+    kind: str
+    """measured, nominal, capture or given."""
+    origin: str
+    """Where it comes from, in words: method, date, source."""
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """The ceilings a report measures against; None where nobody knows."""
+
+    gpu: str
+    nominal: Ceiling | None = None
+    measured: Ceiling | None = None
+    compute: tuple[tuple[str, Ceiling], ...] = ()
+    entry: str | None = None
+    """Name of the entry of the table of GPUs it was found in, None for a GPU without one."""
+
+    @property
+    def roof(self) -> Ceiling | None:
+        """The bandwidth that floors are taken at: the measured one, the nominal one where none was measured."""
+        return self.measured or self.nominal
+
+    def flops_per_s(self, kind: str) -> Ceiling | None:
+        """The compute ceiling of a type (bf16, tf32, f32, fp8, int8)."""
+        return next((c for name, c in self.compute if name == kind), None)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuEntry:
+    """One GPU of the table, in bytes and operations a second."""
+
+    name: str
+    match: tuple[str, ...]
+    nominal: Ceiling | None
+    measured: Ceiling | None
+    compute: tuple[tuple[str, Ceiling], ...]
+    nominal_from_table: bool
+
+    def fits(self, gpu_name: str) -> bool:
+        """Whether this entry is about a GPU of that name."""
+        return any(re.search(pattern, gpu_name, re.IGNORECASE) for pattern in self.match)
+
+
+def find_ceilings(
+    gpu_name: str,
+    nominal_bytes_per_s: int | None = None,
+    overrides: Mapping[str, float] | None = None,
+    table: tuple[GpuEntry, ...] | None = None,
+) -> Ceilings:
+    """The ceilings of a GPU by its name in the capture; `overrides` (see parse_overrides) come before everything.
+
+    Nominal: the override, else the capture's figure, else the table's (the table's first where its entry says so).
+    Measured: the override, else the table's, else None.
+    """
+    entry = next((e for e in (builtin_table() if table is None else table) if e.fits(gpu_name)), None)
+    captured = _ceiling(nominal_bytes_per_s, "capture", "memory bandwidth in the capture") if nominal_bytes_per_s else None
+    nominal = captured
+    if entry and entry.nominal and (captured is None or entry.nominal_from_table):
+        nominal = entry.nominal
+    found = Ceilings(
+        gpu=gpu_name,
+        nominal=nominal,
+        measured=entry.measured if entry else None,
+        compute=entry.compute if entry else (),
+        entry=entry.name if entry else None,
+    )
+    return override(found, overrides or {})
+
+
+def override(ceilings: Ceilings, values: Mapping[str, float]) -> Ceilings:
+    """Ceilings with the given ones (GB/s, TFLOPS) in place of those found."""
+    given = {name: _ceiling(value * (1e9 if name in ("measured", "nominal") else 1e12), "given", "given") for name, value in values.items()}
+    compute = dict(ceilings.compute) | {name: c for name, c in given.items() if name in COMPUTE_TYPES}
+    return replace(
+        ceilings,
+        nominal=given.get("nominal", ceilings.nominal),
+        measured=given.get("measured", ceilings.measured),
+        compute=tuple(compute.items()),
+    )
+
+
+def parse_overrides(texts: Iterable[str]) -> dict[str, float]:
+    """`measured=233`, `nominal=273` in GB/s, `bf16=70` (tf32, f32, fp8, int8) in TFLOPS; UsageError for anything else."""
+    values: dict[str, float] = {}
+    for text in texts:
+        name, equals, number = (part.strip() for part in text.partition("="))
+        name = name.lower()
+        if not equals or name not in OVERRIDE_NAMES:
+            raise UsageError(f"not a ceiling: {text!r}", f"write NAME=NUMBER, NAME one of {', '.join(OVERRIDE_NAMES)}")
+        try:
+            value = float(number)
+        except ValueError:
+            value = -1.0
+        if not 0 < value < float("inf"):
+            raise UsageError(f"not a positive number: {text!r}", "bandwidths are in GB/s, compute ceilings in TFLOPS: measured=233")
+        values[name] = value
+    return values
+
+
+@cache
+def builtin_table() -> tuple[GpuEntry, ...]:
+    """The table of GPUs that comes with this package."""
+    return parse_table(tomllib.loads((files(__package__) / "data" / "ceilings.toml").read_text(encoding="utf-8")))
+
+
+def read_table(path: Path) -> tuple[GpuEntry, ...]:
+    """A table of GPUs from a TOML file of the same form; UsageError where it cannot be read."""
+    try:
+        return parse_table(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, re.error) as error:
+        raise UsageError(f"{path}: not a table of ceilings: {error}", "see analysis/data/ceilings.toml for its form") from error
+
+
+def parse_table(document: Mapping[str, Any]) -> tuple[GpuEntry, ...]:
+    """The entries of a read TOML document."""
+    return tuple(_entry(item) for item in document.get("gpu", []))
+
+
+def _entry(item: Mapping[str, Any]) -> GpuEntry:
+    nominal, measured = item.get("nominal"), item.get("measured")
+    return GpuEntry(
+        name=item["name"],
+        match=tuple(re.compile(pattern).pattern for pattern in item["match"]),
+        nominal=_from_table(nominal, "gb_per_s", 1e9, "nominal") if nominal else None,
+        measured=_from_table(measured, "gb_per_s", 1e9, "measured") if measured else None,
+        compute=tuple((kind, _from_table(c, "tflops", 1e12, c["kind"])) for kind, c in item.get("compute", {}).items()),
+        nominal_from_table=item.get("nominal_from") == "table",
+    )
+
+
+def _from_table(item: Mapping[str, Any], key: str, scale: float, kind: str) -> Ceiling:
+    words = [item.get("method", ""), item.get("date", ""), item.get("source", "")]
+    value = item[key] * scale
+    return Ceiling(
+        value=value,
+        low=item.get("low", item[key]) * scale,
+        high=item.get("high", item[key]) * scale,
+        kind=kind,
+        origin=f"{kind}: " + ", ".join(w for w in words if w),
+        date=item.get("date", ""),
+    )
+
+
+def _ceiling(value: float, kind: str, origin: str) -> Ceiling:
+    return Ceiling(float(value), float(value), float(value), kind, origin)

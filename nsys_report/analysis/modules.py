@@ -1,0 +1,72 @@
+"""A row per program: how often it ran, how long an execution takes, and how long the GPU waited before it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from nsys_report.analysis.columns import MODULES
+from nsys_report.analysis.quantiles import Floats, grouped_quantiles
+from nsys_report.analysis.tables import Column, divide, module_columns, table
+from nsys_report.analysis.view import Flags, Ints, View, ints
+
+
+def modules_table(view: View) -> pa.Table:
+    """Schema MODULES; figures over complete executions, null for a program without one."""
+    runs, count = view.executions, len(view.modules)
+    whole = runs.complete
+    kernel_time = _column(view, "kernel_time_ns")[0]
+    total = np.bincount(runs.module, weights=kernel_time, minlength=count)
+    all_kernels = int(view.duration[view.kernel].sum())
+    columns: dict[str, Column] = {
+        **module_columns(view.modules),
+        "executions": np.bincount(runs.module, minlength=count),
+        "complete_executions": np.bincount(runs.module[whole], minlength=count),
+        "devices": _distinct_devices(view),
+        "total_kernel_time_ns": total.astype(np.int64),
+        "kernel_time_share": divide(total, float(all_kernels)),
+    }
+    true = np.ones(len(runs), np.bool_)
+    for name, values, known in (
+        ("kernels_per_execution", _column(view, "kernel_count")[0], true),
+        ("kernel_time_ns", kernel_time, true),
+        ("busy_time_ns", _column(view, "busy_time_ns")[0], true),
+        ("span_ns", runs.end - runs.start, true),
+        ("host_gap_ns", *_column(view, "host_gap_ns")),
+        ("interval_ns", *intervals_to_next(view)),
+    ):
+        columns |= spread_columns(name, _quantiles(view, values, known & whole))
+    made = table(MODULES, columns)
+    return made.sort_by([("total_kernel_time_ns", "descending"), ("executions", "descending")])
+
+
+def intervals_to_next(view: View) -> tuple[Ints, Flags]:
+    """From each execution's start to the next start of its program on its device, and which executions have a next one."""
+    runs = view.executions
+    interval, known = np.zeros(len(runs), np.int64), np.zeros(len(runs), np.bool_)
+    order = np.lexsort((runs.start, runs.device, runs.module))
+    here, following = order[:-1], order[1:]
+    same = (runs.module[here] == runs.module[following]) & (runs.device[here] == runs.device[following])
+    interval[here[same]] = runs.start[following[same]] - runs.start[here[same]]
+    known[here[same]] = True
+    return interval, known
+
+
+def spread_columns(name: str, quantiles: Floats) -> dict[str, Column]:
+    """The columns of columns.spread(name) from rows (median, p10, p90)."""
+    stem, unit = (name.removesuffix("_ns"), "_ns") if name.endswith("_ns") else (name, "")
+    return {name: quantiles[0], f"{stem}_p10{unit}": quantiles[1], f"{stem}_p90{unit}": quantiles[2]}
+
+
+def _quantiles(view: View, values: Ints, chosen: Flags) -> Floats:
+    return grouped_quantiles(view.executions.module[chosen], values[chosen], len(view.modules), (0.5, 0.1, 0.9))
+
+
+def _column(view: View, name: str) -> tuple[Ints, Flags]:
+    return ints(view.joined.executions, name)
+
+
+def _distinct_devices(view: View) -> Ints:
+    runs, width = view.executions, max(len(view.devices), 1)
+    pairs = np.unique(runs.module * width + runs.device)
+    return np.bincount(pairs // width, minlength=len(view.modules)).astype(np.int64)
