@@ -40,6 +40,7 @@ def _part(part: Part) -> dict[str, Any]:
     return {
         "name": part.name,
         "headline": part.headline,
+        "lines": list(part.lines),
         "facts": _facts(part.facts),
         "notices": [_notice(n) for n in part.notices],
         "sections": [_section(s) for s in part.sections],

@@ -90,7 +90,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of raw values. Short pages show its first `lead` rows and say how many there are; None shows all."""
+    """A table of raw values. Short pages show its first `lead` rows and say how many there are; None shows all.
+
+    A table `in_full` only is left out of short pages (terminal, Markdown), and stands in the page and the documents.
+    """
 
     key: str
     title: str
@@ -98,6 +101,7 @@ class Table:
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     lead: int | None = None
+    in_full: bool = False
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -146,6 +150,7 @@ class Part:
 
     name: str
     headline: str
+    lines: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
     notices: tuple[Notice, ...] = ()
     sections: tuple[Section, ...] = ()

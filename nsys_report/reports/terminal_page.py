@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from nsys_report.reports.model import Column, Notice, Part, Report, Row, Section, Table
-from nsys_report.reports.units import shorten, visible
+from nsys_report.reports.units import SHORTENED, shorten, visible
 
 LEAST_NAME = 14
 """Characters that a name keeps before whole columns are left out."""
@@ -52,6 +52,8 @@ def _report(report: Report, width: int) -> Iterator[Text]:
 
 def _part(part: Part, width: int) -> Iterator[Text]:
     yield from _wrapped(f"{part.name}: {part.headline}", width, STRONG)
+    for line in part.lines:
+        yield from _wrapped(line, width)
     for notice in part.notices:
         yield from _notice(notice, width)
     for section in part.sections:
@@ -67,7 +69,7 @@ def _section(section: Section, width: int) -> Iterator[Text]:
         yield from _wrapped(" · ".join(f"{fact.label} {fact.words}" for fact in section.facts), width)
     for notice in section.notices:
         yield from _notice(notice, width)
-    for number, table in enumerate(section.tables):
+    for number, table in enumerate(t for t in section.tables if not t.in_full):
         if number or section.lines or section.facts or section.notices:
             yield Text()
         yield from table_lines(table, width, titled=table.title != section.title)
@@ -131,7 +133,7 @@ def _cells(table: Table, rows: tuple[Row, ...]) -> list[tuple[str, ...]]:
 def _fit(columns: tuple[Column, ...], cells: list[tuple[str, ...]], width: int) -> tuple[list[int], list[int]]:
     """The columns that fit, by position, and their widths."""
     natural = [max([_head_width(c), *(cell_len(row[i]) for row in cells)]) for i, c in enumerate(columns)]
-    least = [min(n, max(LEAST_NAME, _head_width(c))) if c.unit == "name" else n for n, c in zip(natural, columns, strict=True)]
+    least = [min(n, max(LEAST_NAME, _head_width(c))) if c.unit in SHORTENED else n for n, c in zip(natural, columns, strict=True)]
     kept = list(range(len(columns)))
     while len(kept) > 1 and sum(least[i] for i in kept) + len(GAP) * (len(kept) - 1) > width:
         last = max(columns[i].keep for i in kept[1:])

@@ -28,7 +28,7 @@ def three_digits(value: float) -> str:
 
 
 def scaled(value: float, steps: tuple[tuple[float, str], ...]) -> str:
-    """A number in the largest of `steps` (divisor, suffix; smallest first) that leaves at least 1 in front after rounding; the smallest step is whole."""
+    """A number in the largest of `steps` (divisor, suffix; smallest first) that leaves 1 or more after rounding; the smallest is whole."""
     divisor, suffix = steps[0]
     for wider, name in steps[1:]:
         if abs(value) / wider < 0.9995:
@@ -94,6 +94,18 @@ def confidence(value: float) -> str:
     return f"{int(value * 100 + 1e-9) / 100:.2f}"
 
 
+def kernel(name: str) -> str:
+    """A kernel's name without return type and parameters; template arguments stay, they tell kernels apart."""
+    if not name.endswith(")"):
+        return name
+    depth = 0
+    for at in range(len(name) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(name[at], 0)
+        if depth == 0:
+            return name[:at].removeprefix("void ") or name
+    return name
+
+
 def yes_no(value: Value) -> str:
     """A flag as a word."""
     return "yes" if value else "no"
@@ -108,9 +120,13 @@ class Unit:
     is_number: bool = True
 
 
+SHORTENED = frozenset({"name", "kernel"})
+"""Units whose words may be shortened in the middle."""
+
 UNITS: dict[str, Unit] = {
     "text": Unit(str, is_number=False),
     "name": Unit(str, is_number=False),
+    "kernel": Unit(kernel, is_number=False),
     "flag": Unit(yes_no, is_number=False),
     "number": Unit(str),
     "count": Unit(count),
@@ -124,7 +140,7 @@ UNITS: dict[str, Unit] = {
     "per_s": Unit(rate, "/s"),
     "confidence": Unit(confidence),
 }
-"""Every unit a column or fact of a report can have. `name` is text that may be shortened in the middle; `number` is an id."""
+"""Every unit a column or fact of a report can have. `number` is an id."""
 
 
 def words(unit: str, value: Value) -> str:

@@ -105,3 +105,16 @@ def test_a_shortened_name_fits_and_keeps_its_ends(text: str, width: int) -> None
 
 def test_the_middle_of_a_long_name_goes() -> None:
     assert units.shorten("input_reduce_fusion_with_long_name_17", 15) == "input_r…name_17"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("loop_add_fusion_3", "loop_add_fusion_3"),
+        ("void at::native::reduce_kernel<(int)512, (int)1>(T3)", "at::native::reduce_kernel<(int)512, (int)1>"),
+        ("f(unsigned char *, long (*)(int), long)", "f"),
+        ("unbalanced)", "unbalanced)"),
+    ],
+)
+def test_a_kernel_name_loses_its_parameters_and_keeps_its_template(name: str, expected: str) -> None:
+    assert units.words("kernel", name) == expected

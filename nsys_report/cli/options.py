@@ -1,0 +1,47 @@
+"""Options that commands share, each declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+A_PATH = click.Path(path_type=Path)
+
+captures_argument = click.argument("captures", metavar="CAPTURE...", nargs=-1, required=True, type=A_PATH)
+capture_argument = click.argument("capture", metavar="CAPTURE", type=A_PATH)
+xla_dump_option = click.option("--xla-dump", metavar="DIR", type=A_PATH, help="What XLA wrote with --xla_dump_to=DIR in the same run.")
+
+
+def role_options(command: Decorated) -> Decorated:
+    """--roles and --manifest: what the user knows about parameters, which wins over what is inferred."""
+    roles = click.option("--roles", metavar="FILE", type=A_PATH, help="TOML file: patterns of parameter names to roles; they win.")
+    manifest = click.option("--manifest", metavar="FILE", type=A_PATH, help="Serving manifest (JSON) whose entries name each input's role.")
+    return roles(manifest(command))
+
+
+def ceiling_option(command: Decorated) -> Decorated:
+    """--ceiling NAME=VALUE, repeatable."""
+    return click.option(
+        "--ceiling",
+        "ceilings",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="A ceiling of this GPU: measured or nominal in GB/s; bf16, tf32, f32, fp8 or int8 in TFLOPS. Repeatable.",
+    )(command)
+
+
+def narrowing_options(command: Decorated) -> Decorated:
+    """--top, --module, --execution and --class: what the report is about."""
+    options = (
+        click.option("--top", metavar="N", type=click.IntRange(min=0), default=12, show_default=True, help="Rows of long tables; 0: all."),
+        click.option("--module", "modules", metavar="NAME", multiple=True, help="Only programs of this name, or name#number. Repeatable."),
+        click.option("--execution", "executions", metavar="N", type=int, multiple=True, help="Only this execution (its id). Repeatable."),
+        click.option("--class", "classes", metavar="CLASS", multiple=True, help="Only instructions of this class. Repeatable."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command

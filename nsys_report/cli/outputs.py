@@ -1,0 +1,77 @@
+"""The files that `report` can write: one entry for each option, so that a new kind of file is a new entry and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nsys_report.notebook import Analysis
+    from nsys_report.reports.model import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What there is to write: the report, and the analysis of each of its parts by the part's name."""
+
+    report: Report
+    analyses: dict[str, Analysis]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One kind of file: its option, what it is, the check before the long work, and the writing after it.
+
+    Where the path is `-` and `to_stdout` is set, the file goes to stdout in the terminal page's stead.
+    """
+
+    option: str
+    metavar: str
+    about: str
+    require: Callable[[Path], None]
+    write: Callable[[Finished, Path], None]
+    to_stdout: Callable[[Finished], str] | None = None
+
+    @property
+    def key(self) -> str:
+        return self.option.removeprefix("--").replace("-", "_")
+
+
+def _require_file(path: Path) -> None:
+    from nsys_report.reports.export import require_file
+
+    require_file(path)
+
+
+def _require_directory(path: Path) -> None:
+    from nsys_report.reports.export import require_directory
+
+    require_directory(path)
+
+
+def _write_json(finished: Finished, path: Path) -> None:
+    from nsys_report.reports.export import write_json
+
+    write_json(finished.report, path)
+
+
+def _json_text(finished: Finished) -> str:
+    from nsys_report.reports.export import json_text
+
+    return json_text(finished.report)
+
+
+def _write_tables(finished: Finished, directory: Path) -> None:
+    """One capture's tables stand in the directory itself, those of several in a folder each."""
+    from nsys_report.reports.export import write_tables
+
+    for name, analysis in finished.analyses.items():
+        write_tables(analysis.tables(), directory / name if len(finished.analyses) > 1 else directory)
+
+
+OUTPUTS = (
+    Output("--json", "FILE", "The report as one JSON document; - is stdout.", _require_file, _write_json, _json_text),
+    Output("--tables", "DIR", "The tables as Parquet files, raw figures, units in the column names.", _require_directory, _write_tables),
+)

@@ -1,0 +1,152 @@
+"""From the analysis of captures to the report: every choice of what to show, in which order, and what to say beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nsys_report.reports import programs, whole
+from nsys_report.reports.model import Fact, Notice, Part, Report, Section, Table
+from nsys_report.reports.present import Record
+from nsys_report.reports.units import count, duration, phrase, share, size
+
+if TYPE_CHECKING:
+    from nsys_report.analysis.results import AnalysisResults
+    from nsys_report.joined import Joined
+
+LEAST_SHARE = 0.03
+"""Share of the programs' kernel time from which a program gets a section of its own."""
+MOST_SECTIONS = 6
+TOP = 12
+"""Rows of long tables on short pages, where the reader does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One analysed capture to report on; `notices` says what is wrong with the capture itself."""
+
+    name: str
+    joined: Joined
+    results: AnalysisResults
+    notices: tuple[Notice, ...] = ()
+    narrowed: str = ""
+    """What the reader narrowed the report to, in words; "" for everything."""
+
+
+def build_report(subjects: Sequence[Subject], made_by: str, top: int | None = TOP) -> Report:
+    """The report on one or several captures; `top` rows of long tables stand on short pages, None for all."""
+    return Report(tuple(build_part(s, top) for s in subjects), whole.summary(subjects) if len(subjects) > 1 else None, made_by)
+
+
+def build_part(subject: Subject, top: int | None = TOP) -> Part:
+    """What the report says of one capture."""
+    sections = [*_program_sections(subject, top), *whole.kernel_sections(subject, top), *whole.coverage_sections(subject)]
+    facts = whole.facts(subject)
+    lines = (whole.ceilings_line(subject.results.ceilings), *((f"Narrowed to {subject.narrowed}.",) if subject.narrowed else ()))
+    return Part(subject.name, whole.headline(subject), lines, facts, (*subject.notices, *_notices(subject)), tuple(sections))
+
+
+def _program_sections(subject: Subject, top: int | None) -> Iterable[Section]:
+    modules = subject.results.modules
+    if not len(modules):
+        return
+    shown, hidden = _worth_a_section(modules)
+    lines = (f"{count(hidden)} more programs have no section of their own (--module NAME gives one).",) if hidden else ()
+    yield Section("modules", "Programs", lines, tables=(programs.modules_table(modules),))
+    for record in shown:
+        yield _program(subject, record, top)
+
+
+def _worth_a_section(modules: pa.Table) -> tuple[list[dict[str, Any]], int]:
+    """The programs that take a fair share of the time, and how many others there are."""
+    records = modules.to_pylist()
+    total = sum(r["total_kernel_time_ns"] for r in records) or 1
+    shown = [r for r in records if r["total_kernel_time_ns"] / total >= LEAST_SHARE and r["complete_executions"]][:MOST_SECTIONS]
+    return shown, len(records) - len(shown)
+
+
+def _program(subject: Subject, record: Record, top: int | None) -> Section:
+    """One program: its times, its classes, its instructions."""
+    results = subject.results
+    classes, instructions = (programs.of_module(t, record) for t in (results.classes, results.instructions))
+    tables: list[Table] = [programs.times_table(record)]
+    facts, lines = _floor(record, classes)
+    joined = any(r["kernel_class"] is not None for r in classes.select(["kernel_class"]).to_pylist())
+    if joined:
+        tables += [
+            programs.classes_table(classes, _total(record, classes)),
+            programs.details_table(programs.of_module(results.details, record)),
+            programs.instructions_table(instructions, top),
+        ]
+    else:
+        tables.append(whole.kernels_table(programs.of_module(results.kernels, record), "Kernels by time", top))
+    copies = programs.of_module(results.copies, record)
+    if len(copies):
+        tables.append(whole.copies_table(copies))
+    title = programs.title_of(record)
+    return Section(f"program:{title}", title, lines, facts, tuple(tables), module=title)
+
+
+def _total(record: Record, classes: pa.Table) -> dict[str, Any]:
+    """The classes' last row. Its bandwidth stands only where no kernel's bytes are unknown."""
+    names = (
+        "launches_per_execution",
+        "bytes_accessed",
+        "floor_measured_ns",
+        "floor_nominal_ns",
+        "weight_bytes",
+        "kv_read_bytes",
+        "kv_write_bytes",
+    )
+    total: dict[str, Any] = {name: pc.sum(classes[name]).as_py() for name in (*names, "wasted_bytes", "flops")}
+    total |= {"kernel_class": "all", "time_share": 1.0, "time_per_execution_ns": record["kernel_time_ns"]}
+    total |= {f"time_per_execution_{p}_ns": record[f"kernel_time_{p}_ns"] for p in ("p10", "p90")}
+    unknown = pc.max(pc.fill_null(classes["unknown_bytes_time_share"], 1.0)).as_py()
+    if unknown == 0 and record["kernel_time_ns"] and total["bytes_accessed"]:
+        total["bytes_per_s"] = total["bytes_accessed"] * 1e9 / record["kernel_time_ns"]
+    return total
+
+
+def _floor(record: Record, classes: pa.Table) -> tuple[tuple[Fact, ...], tuple[str, ...]]:
+    """How far an execution's kernels are from the fewest bytes it needs."""
+    runs, whole_runs = record["executions"], record["complete_executions"]
+    text = f"{count(runs)} executions" + (f", {count(whole_runs)} of them whole" if whole_runs != runs else "")
+    text += f", {count(record['kernels_per_execution'])} kernels and {duration(record['kernel_time_ns'])} of kernel time each."
+    facts = [Fact("executions", "executions", runs, "count"), Fact("kernel_time_ns", "kernel time", record["kernel_time_ns"], "ns")]
+    needed = pc.sum(classes["floor_bytes"]).as_py()
+    lines = [text]
+    if needed and record["kernel_time_ns"]:
+        parts = [f"Its weights and caches are {size(needed)} an execution"]
+        facts.append(Fact("floor_bytes", "floor bytes", needed, "bytes"))
+        for name in ("measured", "nominal"):
+            floor = pc.sum(classes[f"floor_{name}_ns"]).as_py()
+            if floor:
+                ratio = floor / record["kernel_time_ns"]
+                parts.append(f"{duration(floor)} at the {name} ceiling, so its kernels reach {share(ratio)} of it")
+                facts += [Fact(f"floor_{name}_ns", f"floor {name}", floor, "ns"), Fact(f"of_floor_{name}", f"of {name}", ratio, "ratio")]
+        lines.append(": ".join((parts[0], "; ".join(parts[1:]))) + "." if len(parts) > 1 else parts[0] + ".")
+    return tuple(facts), tuple(lines)
+
+
+def _notices(subject: Subject) -> Iterable[Notice]:
+    """What the cut and the join have to say for themselves."""
+    for note in subject.joined.notes:
+        yield Notice("join", note, severity="info")
+    table = subject.joined.executions
+    tied = table.filter(pc.is_valid(table["tied_modules"]))
+    if len(tied):
+        names = pc.unique(tied["tied_modules"]).to_pylist()
+        shown = "; ".join(names[:3]) + ("; …" if len(names) > 3 else "")
+        yield Notice(
+            "tied-modules",
+            f"{count(len(tied))} executions fit other programs of the dump just as well: {shown}",
+            "Their kernels are the same; dump each run into an empty directory to leave old programs out.",
+            "info",
+        )
+
+
+__all__ = ["TOP", "Subject", "build_part", "build_report", "phrase"]

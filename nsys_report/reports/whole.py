@@ -1,0 +1,220 @@
+"""What is said of a capture as a whole: its headline, its kernels by name, its copies, how much was joined; and several side by side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nsys_report.reports.model import Column, Fact, Row, Section, Table
+from nsys_report.reports.present import Record, Show, present
+from nsys_report.reports.units import UNKNOWN, Value, count, duration, phrase, share
+
+if TYPE_CHECKING:
+    from nsys_report.analysis.ceilings import Ceiling, Ceilings
+    from nsys_report.reports.build import Subject
+
+KERNELS = (
+    Show("name", "kernel", unit="kernel"),
+    Show("launches", "launches"),
+    Show("total_time_ns", "total"),
+    Show("time_share", "share"),
+    Show("duration_ns", "median"),
+    Show("duration_p10_ns", "p10", 4),
+    Show("duration_p90_ns", "p90", 3),
+    Show("duration_min_ns", "min", 6),
+    Show("duration_max_ns", "max", 5),
+)
+COPIES = (
+    Show("activity", "copies"),
+    Show("copy_kind", "kind"),
+    Show("count_per_execution", "per execution", 1),
+    Show("bytes_per_execution", "bytes", 1),
+    Show("time_per_execution_ns", "time", 1),
+    Show("bytes_per_s", "implied"),
+    Show("total_count", "total count", 2),
+    Show("total_bytes", "total bytes", 2),
+    Show("total_time_ns", "total time", 2),
+)
+COPIES_OUTSIDE = tuple(s for s in COPIES if not s.key.endswith(("_per_execution", "_per_execution_ns")))
+DEVICES = (
+    Show("device_id", "device"),
+    Show("process_id", "process", 3),
+    Show("kernels", "kernels"),
+    Show("kernel_time_ns", "kernel time"),
+    Show("copies", "copies", 2),
+    Show("copy_bytes", "bytes copied", 2),
+    Show("span_ns", "span"),
+    Show("busy_time_ns", "busy"),
+    Show("idle_time_ns", "idle"),
+)
+COVERAGE = (
+    Show("certainty", "how surely"),
+    Show("match_method", "how"),
+    Show("kernels", "kernels"),
+    Show("kernel_time_ns", "kernel time"),
+    Show("time_share", "share"),
+    Show("confidence_mean", "confidence", unit="confidence"),
+)
+MODULE_COVERAGE = (Show("hlo_module", "program", unit="name"), Show("program_id", "number"), Show("scope", "scope"), *COVERAGE)
+CERTAINTIES = {
+    "exact": "exact",
+    "by_order": "by order",
+    "doubtful": "doubtful",
+    "not_joined": "not joined",
+    "autotuning": "autotuning",
+    "outside": "in no execution",
+}
+
+
+def headline(subject: Subject) -> str:
+    """The capture in one line: GPU, nsys version, span, kernels."""
+    capture = subject.joined.capture
+    names = Counter(gpu.name or "unknown GPU" for gpu in capture.info.gpus)
+    gpus = ", ".join(name if n == 1 else f"{n} × {name}" for name, n in names.items()) or "no GPU"
+    values = {fact.key: fact for fact in facts(subject)}
+    parts = [gpus, f"nsys {capture.info.nsys_version or 'of unknown version'}", f"{values['span_ns'].words} span"]
+    parts.append(f"{values['kernels'].words} kernels, {values['kernel_time_ns'].words} of kernel time")
+    return " · ".join(parts)
+
+
+def facts(subject: Subject) -> tuple[Fact, ...]:
+    """The capture's figures."""
+    info, devices = subject.joined.capture.info, subject.results.devices
+    span = info.span_ns[1] - info.span_ns[0] if info.span_ns else None
+    return (
+        Fact("gpu", "GPU", ", ".join(dict.fromkeys(g.name for g in info.gpus if g.name)) or None),
+        Fact("nsys_version", "nsys", info.nsys_version),
+        Fact("schema_version", "schema", info.schema_version),
+        Fact("span_ns", "span", span, "ns"),
+        Fact("devices", "devices", len(devices), "count"),
+        Fact("kernels", "kernels", pc.sum(devices["kernels"]).as_py() or 0, "count"),
+        Fact("kernel_time_ns", "kernel time", pc.sum(devices["kernel_time_ns"]).as_py() or 0, "ns"),
+        Fact("busy_time_ns", "busy", pc.sum(devices["busy_time_ns"]).as_py() or 0, "ns"),
+        Fact("executions", "executions", len(subject.joined.executions), "count"),
+        Fact("joined_share", "joined", subject.results.joined_share, "ratio"),
+        Fact("ceiling_measured", "measured ceiling", _value(subject.results.ceilings.measured), "bytes_per_s"),
+        Fact("ceiling_nominal", "nominal ceiling", _value(subject.results.ceilings.nominal), "bytes_per_s"),
+    )
+
+
+def _value(ceiling: Ceiling | None) -> float | None:
+    return ceiling.value if ceiling is not None else None
+
+
+def ceilings_line(ceilings: Ceilings) -> str:
+    """What bandwidths are measured against, and where that comes from."""
+    parts = []
+    for name, ceiling in (("measured", ceilings.measured), ("nominal", ceilings.nominal)):
+        if ceiling is None:
+            parts.append(f"no {name} one (--ceiling {name}=GB/s)")
+        else:
+            origin = ceiling.origin.removeprefix(f"{ceiling.kind}: ")
+            if ceiling.date:  # what stands behind the date is for the documents
+                origin = origin.partition(ceiling.date)[0] + ceiling.date
+            parts.append(f"{phrase('bytes_per_s', ceiling.value)} {name} ({origin})")
+    return "Bandwidth ceilings: " + ", ".join(parts) + "."
+
+
+def kernel_sections(subject: Subject, top: int | None) -> Iterable[Section]:
+    """Kernels by name where there is no program to show them under; else what ran outside every program."""
+    results, programs = subject.results, len(subject.results.modules)
+    outside = results.kernels.filter(pc.is_null(results.kernels["hlo_module"]))
+    copies = results.copies.filter(pc.is_null(results.copies["hlo_module"]))
+    if not programs and len(results.devices):
+        tables = [devices_table(results.devices)]
+        if len(results.kernels):
+            tables.append(kernels_table(results.kernels, "Kernels by time", top))
+        if len(copies):
+            tables.append(copies_table(copies, outside=True))
+        yield Section("kernels", "Kernels", tables=tuple(tables))
+    elif programs and (len(outside) or len(copies)):
+        yield _outside(subject, outside, copies, top)
+
+
+def _outside(subject: Subject, outside: pa.Table, copies: pa.Table, top: int | None) -> Section:
+    """What ran in no execution: the autotuner's kernels in one line, the rest as one line and tables for the long pages."""
+    coverage = subject.results.coverage.to_pylist()
+    lines = []
+    for scope, words in (("autotuning", "Autotuning"), ("outside", "In no execution")):
+        rows = [r for r in coverage if r["scope"] == scope]
+        if rows:
+            kernels, time = sum(r["kernels"] for r in rows), sum(r["kernel_time_ns"] for r in rows)
+            lines.append(f"{words}: {count(kernels)} kernels, {duration(time)}; in no program's figures.")
+    if len(copies):
+        number, time = pc.sum(copies["total_count"]).as_py(), pc.sum(copies["total_time_ns"]).as_py()
+        lines.append(f"In no execution: {count(number)} copies and memsets, {duration(time)}.")
+    tables = [kernels_table(outside, "Kernels in no execution", top, in_full=True)] if len(outside) else []
+    tables += [copies_table(copies, outside=True, in_full=True)] if len(copies) else []
+    return Section("outside", "Outside the programs", tuple(lines), tables=tuple(tables))
+
+
+def devices_table(devices: pa.Table) -> Table:
+    """Busy and idle time of each device over the whole capture."""
+    return present(devices, DEVICES, "devices", "Devices")
+
+
+def kernels_table(kernels: pa.Table, title: str, top: int | None, in_full: bool = False) -> Table:
+    """Kernels by name, most time first."""
+    return present(kernels, KERNELS, "kernels", title, lead=top, in_full=in_full)
+
+
+def copies_table(copies: pa.Table, outside: bool = False, in_full: bool = False) -> Table:
+    """Copies and memsets by kind."""
+    return present(copies, COPIES_OUTSIDE if outside else COPIES, "copies", "Copies and memsets", in_full=in_full)
+
+
+def coverage_sections(subject: Subject) -> Iterable[Section]:
+    """How much of the kernel time was joined to instructions, how, and how surely."""
+    coverage = subject.results.coverage
+    if not len(coverage) or not len(subject.results.modules):
+        return
+    scope = coverage["scope"].cast(pa.string())
+    total = coverage.filter(pc.equal(scope, "total"))
+    parts = coverage.filter(pc.not_equal(scope, "total"))
+    words = {"certainty": _certainty}
+    joined = subject.results.joined_share
+    lines = (f"{share(joined)} of the kernel time is joined to an HLO instruction with confidence.",) if joined is not None else ()
+    tables = (
+        present(total, COVERAGE, "coverage", "Coverage", words=words),
+        present(parts, MODULE_COVERAGE, "coverage_by_program", "Coverage by program", words=words, in_full=True),
+    )
+    yield Section("coverage", "Coverage", lines, tables=tables)
+
+
+def _certainty(record: Record) -> Value:
+    return CERTAINTIES.get(record["certainty"], record["certainty"])
+
+
+SUMMARY = (
+    Column("name", "capture", "name"),
+    Column("program", "program with most time", "name", keep=2),
+    Column("executions", "executions", "count", keep=3),
+    Column("kernel_time_ns", "kernel time", "ns"),
+    Column("host_gap_ns", "host gap", "ns", keep=1),
+    Column("of_floor_measured", "of measured", "ratio", keep=4),
+    Column("joined_share", "joined", "ratio", keep=5),
+)
+
+
+def summary(subjects: Sequence[Subject]) -> Table:
+    """Several captures side by side, each by the program that takes most of its time."""
+    rows = []
+    for subject in subjects:
+        modules = subject.results.modules.slice(0, 1).to_pylist()
+        record = modules[0] if modules else dict.fromkeys(("hlo_module", "executions", "kernel_time_ns", "host_gap_ns"))
+        floor = _floor(subject, record) if modules else None
+        ratio = floor / record["kernel_time_ns"] if floor and record["kernel_time_ns"] else None
+        values = (record["hlo_module"] or UNKNOWN, record["executions"], record["kernel_time_ns"], record["host_gap_ns"], ratio)
+        rows.append(Row((subject.name, *values, subject.results.joined_share)))
+    return Table("summary", "Captures", SUMMARY, tuple(rows), notes=("kernel time and host gap: median of whole executions",))
+
+
+def _floor(subject: Subject, record: Record) -> float | None:
+    from nsys_report.reports.programs import of_module
+
+    floor = pc.sum(of_module(subject.results.classes, record)["floor_measured_ns"]).as_py()
+    return float(floor) if floor else None
