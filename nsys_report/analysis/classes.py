@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nsys_report.analysis.ceilings import Ceilings
 from nsys_report.analysis.columns import CLASSES, DETAILS
 from nsys_report.analysis.modules import spread_columns
+from nsys_report.analysis.quantiles import Floats
 from nsys_report.analysis.tables import Column, divide, module_columns, table, words
 from nsys_report.analysis.view import COST_COLUMNS, Coded, Flags, Ints, View
 
@@ -96,66 +97,60 @@ def _figures(view: View, costs: Costs, ceilings: Ceilings, group: Ints, groups: 
     seen = np.unique(group[view.whole_kernel])
     dense = np.full(groups, -1, np.int64)
     dense[seen] = np.arange(len(seen))
-    sums = _execution_sums(view, costs, dense[group], len(seen))
-    rows: list[tuple[int, int]] = []
-    parts: list[dict[str, NDArray[Any]]] = []
-    for module in range(len(view.modules)):
-        chosen = (view.executions.module == module) & view.executions.complete
-        part, present = _module_figures({name: s[chosen] for name, s in sums.items()})
-        rows += [(module, int(seen[g])) for g in present]
-        parts.append(part)
-    columns: dict[str, Column] = {name: np.concatenate([p[name] for p in parts]) for name in (parts[0] if parts else {})}
-    columns |= _against(columns, ceilings) | module_columns([view.modules[m] for m, _ in rows])
-    module, of_row = (np.array([row[i] for row in rows], np.int64) for i in range(2))
-    order = np.lexsort((-columns["time_mean_ns"], module)) if rows else np.empty(0, np.int64)
-    return _Figures(of_row, {k: v for k, v in columns.items() if not k.startswith("known_")}, order)
+    sums = _sums(view, costs, dense[group], len(seen))
+    there = np.nonzero(sums["launches_total"])
+    columns: dict[str, Column] = _module_figures(sums, there, view)
+    columns |= _against(columns, ceilings) | module_columns([view.modules[m] for m in there[0]])
+    order = np.lexsort((-columns["time_mean_ns"], there[0]))
+    return _Figures(seen[there[1]], {k: v for k, v in columns.items() if not k.startswith("known_")}, order)
 
 
-def _execution_sums(view: View, costs: Costs, group: Ints, groups: int) -> dict[str, Ints]:
-    """Sums over each execution's kernels by group; arrays of shape (executions, groups)."""
+def _sums(view: View, costs: Costs, group: Ints, groups: int) -> dict[str, Floats]:
+    """Sums over each execution's kernels by group, then over executions: arrays of shape (modules, groups).
+
+    For every measure its median over complete executions, and its `_total`. Times, sums and counts stay exact in float64.
+    One measure at a time: with 52,000 executions the matrices are what takes memory.
+    """
     kernels, runs = view.whole_kernel, len(view.executions)
     key = (view.execution[kernels] * groups) + group[kernels]
     duration = view.duration[kernels]
-
-    def by_group(values: Ints | None) -> Ints:
-        found = np.bincount(key, weights=values, minlength=runs * groups)
-        return found.astype(np.int64).reshape(runs, groups)
-
-    sums = {name: by_group(values[kernels]) for name, values in costs.values.items()}
-    return sums | {
-        "time": by_group(duration),
-        "launches": by_group(None),
-        "floor_bytes": by_group(costs.floor[kernels]),
-        "known_bytes_time": by_group(np.where(costs.bytes_known[kernels], duration, 0)),
-        "known_flops_time": by_group(np.where(costs.flops_known[kernels], duration, 0)),
+    measures: dict[str, Ints | None] = {name: values[kernels] for name, values in costs.values.items()}
+    measures |= {
+        "floor_bytes": costs.floor[kernels],
+        "time": duration,
+        "launches": None,
+        "known_bytes_time": np.where(costs.bytes_known[kernels], duration, 0),
+        "known_flops_time": np.where(costs.flops_known[kernels], duration, 0),
     }
+    out: dict[str, Floats] = {}
+    members = [np.flatnonzero((view.executions.module == m) & view.executions.complete) for m in range(len(view.modules))]
+    for name, values in measures.items():
+        per_run = np.bincount(key, weights=values, minlength=runs * groups).reshape(runs, groups)
+        out[f"{name}_total"] = np.stack([per_run[m].sum(axis=0) for m in members]) if members else np.empty((0, groups))
+        for label, q in (("", 0.5), ("_p10", 0.1), ("_p90", 0.9)) if name == "time" else (("", 0.5),):
+            found = [np.quantile(per_run[m], q, axis=0) if len(m) else np.zeros(groups) for m in members]
+            out[name + label] = np.stack(found) if found else np.empty((0, groups))
+    return out
 
 
-def _module_figures(sums: dict[str, Ints]) -> tuple[dict[str, NDArray[Any]], Ints]:
-    """One program's figures from its executions' sums, and the groups that it has."""
-    present = np.flatnonzero(sums["launches"].any(axis=0)) if len(sums["launches"]) else np.empty(0, np.int64)
-    one = {name: s[:, present] for name, s in sums.items()}
-    if len(present) == 0:
-        quantiles = np.empty((3, 0))
-        middle = dict.fromkeys(one, np.empty(0))
-    else:
-        quantiles = np.quantile(one["time"], (0.5, 0.1, 0.9), axis=0)
-        middle = {name: np.median(s, axis=0) for name, s in one.items()}
-    total, unknown = one["time"].sum(axis=0), (one["time"] - one["known_bytes_time"]).sum(axis=0)
-    no_bytes, no_flops = one["known_bytes_time"].sum(axis=0) == 0, one["known_flops_time"].sum(axis=0) == 0
-    figures: dict[str, NDArray[Any]] = {
-        **{k: np.asarray(v) for k, v in spread_columns("time_per_execution_ns", quantiles).items()},
-        "time_mean_ns": divide(total, float(len(one["time"]))),
-        "time_share": divide(total, float(total.sum())),
-        "launches_per_execution": divide(one["launches"].sum(axis=0), float(len(one["time"]))),
-        "unknown_bytes_time_share": divide(unknown, total),
-        "known_bytes_time": middle["known_bytes_time"],
-        "known_flops_time": middle["known_flops_time"],
-        "flops": np.where(no_flops, np.nan, middle["flops"]),
+def _module_figures(sums: dict[str, Floats], there: tuple[Ints, Ints], view: View) -> dict[str, Column]:
+    """The figures of the (module, group) pairs that have kernels."""
+    one = {name: s[there] for name, s in sums.items()}
+    runs = np.bincount(view.executions.module[view.executions.complete], minlength=len(view.modules))[there[0]]
+    of_module = sums["time_total"].sum(axis=1)[there[0]]
+    figures: dict[str, Column] = {
+        **spread_columns("time_per_execution_ns", np.stack([one["time"], one["time_p10"], one["time_p90"]])),
+        "time_mean_ns": divide(one["time_total"], runs),
+        "time_share": divide(one["time_total"], of_module),
+        "launches_per_execution": divide(one["launches_total"], runs),
+        "unknown_bytes_time_share": divide(one["time_total"] - one["known_bytes_time_total"], one["time_total"]),
+        "known_bytes_time": one["known_bytes_time"],
+        "known_flops_time": one["known_flops_time"],
+        "flops": np.where(one["known_flops_time_total"] == 0, np.nan, one["flops"]),
     }
     for name in ("bytes_accessed", "weight_bytes", "kv_read_bytes", "kv_write_bytes", "floor_bytes"):
-        figures[name] = np.where(no_bytes, np.nan, middle[name])
-    return figures, present
+        figures[name] = np.where(one["known_bytes_time_total"] == 0, np.nan, one[name])
+    return figures
 
 
 def _against(columns: dict[str, Any], ceilings: Ceilings) -> dict[str, Column]:

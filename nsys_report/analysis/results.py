@@ -9,6 +9,7 @@ import pyarrow as pa
 from nsys_report.analysis.ceilings import Ceilings
 from nsys_report.analysis.classes import classes_table, costs_of, details_table
 from nsys_report.analysis.coverage import coverage_table, joined_share
+from nsys_report.analysis.devices import devices_table
 from nsys_report.analysis.instructions import instructions_table
 from nsys_report.analysis.kernels import copies_table, kernels_table
 from nsys_report.analysis.modules import modules_table
@@ -28,6 +29,7 @@ class AnalysisResults:
     kernels: pa.Table
     copies: pa.Table
     coverage: pa.Table
+    devices: pa.Table
     joined_share: float | None
     """Share of the kernel time joined with confidence 0.5 or more, autotuning left out; None without kernels."""
 
@@ -46,5 +48,6 @@ def analyse(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
         kernels=kernels_table(view),
         copies=copies_table(view),
         coverage=coverage,
+        devices=devices_table(view),
         joined_share=joined_share(coverage),
     )
