@@ -98,7 +98,8 @@ def _figures(view: View, costs: Costs, ceilings: Ceilings, group: Ints, groups: 
     dense = np.full(groups, -1, np.int64)
     dense[seen] = np.arange(len(seen))
     sums = _sums(view, costs, dense[group], len(seen))
-    there = np.nonzero(sums["launches_total"])
+    module, column = np.nonzero(sums["launches_total"])
+    there = (module.astype(np.int64), column.astype(np.int64))
     columns: dict[str, Column] = _module_figures(sums, there, view)
     columns |= _against(columns, ceilings) | module_columns([view.modules[m] for m in there[0]])
     order = np.lexsort((-columns["time_mean_ns"], there[0]))
@@ -128,9 +129,19 @@ def _sums(view: View, costs: Costs, group: Ints, groups: int) -> dict[str, Float
         per_run = np.bincount(key, weights=values, minlength=runs * groups).reshape(runs, groups)
         out[f"{name}_total"] = np.stack([per_run[m].sum(axis=0) for m in members]) if members else np.empty((0, groups))
         for label, q in (("", 0.5), ("_p10", 0.1), ("_p90", 0.9)) if name == "time" else (("", 0.5),):
-            found = [np.quantile(per_run[m], q, axis=0) if len(m) else np.zeros(groups) for m in members]
+            found = [_quantile(per_run[m], q) for m in members]
             out[name + label] = np.stack(found) if found else np.empty((0, groups))
     return out
+
+
+def _quantile(rows: Floats, q: float) -> Floats:
+    """A quantile of each column; costs are mostly the same in all executions, which need no sorting."""
+    if len(rows) == 0:
+        return np.zeros(rows.shape[1])
+    low = rows.min(axis=0)
+    varies = rows.max(axis=0) > low
+    low[varies] = np.quantile(rows[:, varies], q, axis=0)
+    return low
 
 
 def _module_figures(sums: dict[str, Floats], there: tuple[Ints, Ints], view: View) -> dict[str, Column]:
