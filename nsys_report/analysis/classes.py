@@ -134,11 +134,11 @@ def _sums(view: View, costs: Costs, group: Ints, groups: int) -> dict[str, Float
     return out
 
 
-def _quantile(rows: Floats, q: float) -> Floats:
+def _quantile(rows: NDArray[Any], q: float) -> Floats:
     """A quantile of each column; costs are mostly the same in all executions, which need no sorting."""
     if len(rows) == 0:
         return np.zeros(rows.shape[1])
-    low = rows.min(axis=0)
+    low: Floats = rows.min(axis=0).astype(np.float64)
     varies = rows.max(axis=0) > low
     low[varies] = np.quantile(rows[:, varies], q, axis=0)
     return low
