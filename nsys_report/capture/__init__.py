@@ -1,4 +1,4 @@
-"""Takes a path to an nsys export, gives a Capture: Arrow tables of what ran on the GPU, what launched it, and what was recorded around it."""
+"""Takes a path to an nsys export, gives a Capture: Arrow tables of what ran on the GPU, what launched it, and the rest."""
 
 from nsys_report.capture.opening import open_capture
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,6 @@ from nsys_report.capture.arrays import (
     encode,
     flat,
     integers,
-    null_column,
     nullable,
     words,
     words_by_value,
@@ -28,14 +27,10 @@ from nsys_report.capture.strings import Strings
 PROCESS_MASK = ~0xFFFFFF
 """A global thread id without its lowest 24 bits, the thread, is nsys's process key."""
 _INT_MAX = 2**31 - 1
-_UNSIGNED_NONE = 2**32 - 1
+_BLOCK = 1 << 17
 
-
-@dataclass(frozen=True, slots=True)
-class Times:
-    """How raw records are mended: the shift the export applied (None: unknown)."""
-
-    shift_ns: int | None
+Columns = dict[str, pa.Array]
+"""Columns by name, all of one length."""
 
 
 def process_id(global_pid: Ints) -> Ints:
@@ -43,109 +38,107 @@ def process_id(global_pid: Ints) -> Ints:
     return (global_pid >> 24) & 0xFFFFFF
 
 
-def read_kernels(raw: pa.Table, strings: Strings) -> dict[str, pa.Array]:
-    """Kernel rows as columns of ACTIVITY."""
-    ids = flat(raw.column("demangledName"))
-    if ids.null_count:
-        ids = pc.coalesce(ids, flat(raw.column("shortName")))
-    codes, distinct = encode(ids)
-    known = strings.fetch(int(i) for i in distinct if isinstance(i, int))
-    columns = _common(raw, "kernel")
-    columns["name"] = words(codes, [known.get(int(i), f"kernel_{i}") for i in distinct if isinstance(i, int)])
-    columns["grid"] = words_by_value(raw.column("grid"), _extent)
-    columns["block"] = words_by_value(raw.column("block"), _extent)
-    columns["graph_id"] = _kernel_graph(raw)
+def read_kernels(raw: Columns, strings: Strings) -> tuple[Columns, int]:
+    """Kernel rows as columns of ACTIVITY, and how many have no name in the string table; takes the columns out of `raw`."""
+    ids, fallback = raw.pop("demangledName"), raw.pop("shortName")
+    codes, distinct = encode(pc.coalesce(ids, fallback) if ids.null_count else ids)
+    del ids, fallback
+    numbers = [int(i) for i in distinct if isinstance(i, int)]
+    known = strings.fetch(numbers)
+    nameless = [n for n, i in enumerate(numbers) if i not in known]
+    unnamed = codes.null_count + (pc.sum(pc.is_in(codes, value_set=pa.array(nameless, pa.int32()))).as_py() or 0)
+    columns: Columns = {
+        "name": words(codes, [known.get(i, f"kernel_{i}") for i in numbers]),
+        "grid": words_by_value(raw.pop("grid"), _extent),
+        "block": words_by_value(raw.pop("block"), _extent),
+    }
+    graph = _absent_if_zero(raw.pop("graphId"))
+    columns |= _common(raw, "kernel")
+    columns["graph_id"] = pc.coalesce(_graph_of_node(columns["graph_node_id"]), graph)
+    return columns, int(unnamed)
+
+
+def read_copies(raw: Columns) -> Columns:
+    """Copy rows as columns of ACTIVITY; takes the columns out of `raw`."""
+    kind = words_by_value(raw.pop("copyKind"), lambda k: COPY_KINDS.get(k, f"copy kind {k}"))
+    columns: Columns = {
+        "bytes": raw.pop("bytes"),
+        "name": kind,
+        "copy_kind": kind,
+        "source_memory": words_by_value(raw.pop("srcKind"), MEMORY_KINDS),
+        "target_memory": words_by_value(raw.pop("dstKind"), MEMORY_KINDS),
+    }
+    columns |= _common(raw, "memcpy")
+    columns["graph_id"] = _graph_of_node(columns["graph_node_id"])
     return columns
 
 
-def unnamed_kernels(raw: pa.Table, strings: Strings) -> int:
-    """Kernels whose name the string table lacks."""
-    codes, distinct = encode(raw.column("demangledName"))
-    known = strings.fetch(int(i) for i in distinct if isinstance(i, int))
-    lacking = [n for n, i in enumerate(distinct) if i not in known]
-    return int(codes.null_count + pc.sum(pc.is_in(codes, value_set=pa.array(lacking, pa.int32()))).as_py()) if len(codes) else 0
-
-
-def read_copies(raw: pa.Table) -> dict[str, pa.Array]:
-    """Copy rows as columns of ACTIVITY."""
-    columns = _common(raw, "memcpy")
-    columns["bytes"] = flat(raw.column("bytes"))
-    kind = words_by_value(raw.column("copyKind"), lambda k: COPY_KINDS.get(k, f"copy kind {k}"))
-    columns["name"] = columns["copy_kind"] = kind
-    columns["source_memory"] = words_by_value(raw.column("srcKind"), MEMORY_KINDS)
-    columns["target_memory"] = words_by_value(raw.column("dstKind"), MEMORY_KINDS)
-    columns["graph_id"] = pc.shift_right(columns["graph_node_id"], 32)
+def read_memsets(raw: Columns) -> Columns:
+    """Memset rows as columns of ACTIVITY; takes the columns out of `raw`."""
+    columns: Columns = {
+        "bytes": raw.pop("bytes"),
+        "name": constant_word("memset", len(raw["start"])),
+        "target_memory": words_by_value(raw.pop("memKind"), MEMORY_KINDS),
+    }
+    columns |= _common(raw, "memset")
+    columns["graph_id"] = _graph_of_node(columns["graph_node_id"])
     return columns
 
 
-def read_memsets(raw: pa.Table) -> dict[str, pa.Array]:
-    """Memset rows as columns of ACTIVITY."""
-    columns = _common(raw, "memset")
-    columns["bytes"] = flat(raw.column("bytes"))
-    columns["name"] = constant_word("memset", raw.num_rows)
-    columns["target_memory"] = words_by_value(raw.column("memKind"), MEMORY_KINDS)
-    columns["graph_id"] = pc.shift_right(columns["graph_node_id"], 32)
-    return columns
-
-
-def read_graphs(raw: pa.Table) -> dict[str, pa.Array]:
+def read_graphs(raw: Columns) -> Columns:
     """Rows of whole graph launches as columns of ACTIVITY; a graph is named by its executable's id, as node ids are."""
-    columns = _common(raw, "graph")
-    columns["graph_id"] = pc.coalesce(_absent_if_zero(raw.column("graphExecId")), _absent_if_zero(raw.column("graphId")))
-    columns["name"] = words_by_value(columns["graph_id"], lambda i: f"graph {i}")
-    return columns
+    graph = pc.coalesce(_absent_if_zero(raw.pop("graphExecId")), _absent_if_zero(raw.pop("graphId")))
+    return {"graph_id": graph, "name": words_by_value(graph, lambda i: f"graph {i}")} | _common(raw, "graph")
 
 
-def _common(raw: pa.Table, activity: str) -> dict[str, pa.Array]:
-    rows = raw.num_rows
-    node = raw.column("graphNodeId") if "graphNodeId" in raw.column_names else pa.nulls(rows, pa.int64())
+def _common(raw: Columns, activity: str) -> Columns:
+    rows = len(raw["start"])
     return {
         "activity": constant_word(activity, rows),
-        "start_ns": flat(raw.column("start")),
-        "end_ns": flat(raw.column("end")),
-        "device_id": _device(raw.column("deviceId")),
-        "stream_id": flat(raw.column("streamId")),
-        "correlation_id": _absent_if_zero(raw.column("correlationId")),
-        "graph_node_id": _absent_if_zero(node),
-        "context_id": flat(raw.column("contextId")),
-        "global_pid": _absent_if_zero(raw.column("globalPid")),
+        "device_id": _device(raw.pop("deviceId")),
+        "graph_node_id": _absent_if_zero(raw.pop("graphNodeId", pa.nulls(rows, pa.int64()))),
+        "start_ns": raw.pop("start"),
+        "end_ns": raw.pop("end"),
+        "stream_id": raw.pop("streamId"),
+        "correlation_id": _absent_if_zero(raw.pop("correlationId")),
+        "context_id": raw.pop("contextId"),
+        "global_pid": _absent_if_zero(raw.pop("globalPid")),
     }
 
 
-def _absent_if_zero(values: pa.ChunkedArray | pa.Array) -> pa.Array:
+def _absent_if_zero(array: pa.Array) -> pa.Array:
     """Old exports wrote 0 where newer ones write null."""
-    array = flat(values)
+    if array.null_count == len(array):
+        return array
     zero = pc.equal(array, 0)
     return pc.if_else(pc.fill_null(zero, False), pa.scalar(None, pa.int64()), array) if pc.any(zero).as_py() else array
 
 
-def _device(values: pa.ChunkedArray) -> pa.Array:
+def _device(array: pa.Array) -> pa.Array:
     """As int32; CUPTI writes INT_MAX for a graph whose first node runs on the host."""
-    array = flat(values)
     valid = pc.and_(pc.greater_equal(array, 0), pc.less(array, _INT_MAX))
     if not pc.all(valid).as_py():
         array = pc.if_else(valid, array, pa.scalar(None, pa.int64()))
     return array.cast(pa.int32())
 
 
-def _kernel_graph(raw: pa.Table) -> pa.Array:
-    """The graph's id where the export has it, else the high half of the node's id."""
-    node = _absent_if_zero(raw.column("graphNodeId"))
-    if node.null_count == len(node):
-        return node
-    high = pc.shift_right(node, 32)
-    return pc.coalesce(high, _absent_if_zero(raw.column("graphId")))
+def _graph_of_node(node: pa.Array) -> pa.Array:
+    """The executable graph's id: the high half of its nodes' ids."""
+    return node if node.null_count == len(node) else pc.shift_right(node, 32)
 
 
 def _extent(packed: int) -> str:
     return f"{packed >> 32},{(packed >> 16) & 0xFFFF},{packed & 0xFFFF}"
 
 
-def mend_times(columns: dict[str, pa.Array], times: Times, omitted: Omitted) -> tuple[dict[str, pa.Array], Omitted]:
-    """Drops records without times or from before the session, and closes reversed ones where they start; counts each."""
+def mend_times(columns: Columns, shift_ns: int | None, omitted: Omitted) -> tuple[Columns, Omitted]:
+    """Drops records without times or from before the session, and closes reversed ones where they start; counts each.
+
+    `shift_ns` is the shift that the export added to all times: with one, or an unknown one (None), negative times are as good as others.
+    """
     start, end = integers(columns["start_ns"], 0), integers(columns["end_ns"], 0)
     untimed = (start == 0) | (end == 0)
-    before = (end < 0) & ~untimed if times.shift_ns == 0 else np.zeros(len(start), bool)
+    before = (end < 0) & ~untimed if shift_ns == 0 else np.zeros(len(start), bool)
     drop = untimed | before
     turned = (end < start) & ~drop
     if not (drop.any() or turned.any()):
@@ -164,7 +157,7 @@ def mend_times(columns: dict[str, pa.Array], times: Times, omitted: Omitted) -> 
     return columns, counted
 
 
-def fill_places(columns: dict[str, pa.Array], only_process: int | None, devices: Mapping[tuple[int, int], int]) -> dict[str, pa.Array]:
+def fill_places(columns: Columns, only_process: int | None, devices: Mapping[tuple[int, int], int]) -> Columns:
     """Gives a row without process key the only one there is, and a row without device its context's."""
     pid = columns["global_pid"]
     if pid.null_count and only_process is not None:
@@ -181,30 +174,12 @@ def fill_places(columns: dict[str, pa.Array], only_process: int | None, devices:
     return filled
 
 
-def join_parts(parts: list[dict[str, pa.Array]], runtime: pa.Table) -> pa.Table:
-    """All activities in time order with the columns of their launches."""
-    rows = [len(part["start_ns"]) for part in parts]
-    columns: dict[str, pa.Array] = {}
-    for field in ACTIVITY:
-        pieces = [part.pop(field.name, None) for part in parts]
-        if all(p is None for p in pieces):
-            continue
-        arrays = [null_column(field.type, n) if p is None else p for p, n in zip(pieces, rows, strict=True)]
-        columns[field.name] = _concatenate(arrays)
-    pid = columns["global_pid"]
-    columns["process_id"] = nullable(process_id(integers(pid)), pid.is_null().to_numpy(zero_copy_only=False), pa.int64())
-    table = arrange(columns, ACTIVITY)
-    return _with_launches(table, runtime)
-
-
-def _concatenate(arrays: list[pa.Array]) -> pa.Array:
-    if len(arrays) == 1:
-        return arrays[0]
-    if isinstance(arrays[0], pa.DictionaryArray):
-        unified = pa.chunked_array(arrays).unify_dictionaries()
-        dictionary = unified.chunk(0).dictionary
-        return pa.DictionaryArray.from_arrays(pa.concat_arrays([c.indices for c in unified.chunks]), dictionary)
-    return pa.concat_arrays(arrays)
+def join_parts(parts: list[Columns], runtime: pa.Table) -> pa.Table:
+    """All activities in time order with the columns of their launches; takes the columns out of the parts."""
+    for part in parts:
+        pid = part["global_pid"]
+        part["process_id"] = nullable(process_id(integers(pid)), pid.is_null().to_numpy(zero_copy_only=False), pa.int64())
+    return _with_launches(arrange(parts, ACTIVITY), runtime)
 
 
 def launch_rows(activities: pa.Table, runtime: pa.Table) -> Ints:
@@ -215,19 +190,17 @@ def launch_rows(activities: pa.Table, runtime: pa.Table) -> Ints:
     found = np.full(activities.num_rows, -1, np.int64)
     act_pid, act_id = integers(activities.column("global_pid"), 0), integers(activities.column("correlation_id"), -1)
     run_pid, run_id = integers(runtime.column("global_pid"), 0), integers(runtime.column("correlation_id"), -1)
-    if not len(run_id) or not len(act_id):
-        return found
     for process in np.unique(run_pid):
         calls = np.flatnonzero((run_pid == process) & (run_id != -1))
-        rows = np.flatnonzero((act_pid == process) & (act_id != -1)) if process else np.empty(0, np.int64)
-        if not len(rows) or not len(calls):
+        if not process or not len(calls):
             continue
-        order = calls[np.argsort(run_id[calls], kind="stable")]
-        sorted_ids = run_id[order]
-        wanted = act_id[rows]
-        at = np.minimum(np.searchsorted(sorted_ids, wanted), len(order) - 1)
-        hit = sorted_ids[at] == wanted
-        found[rows[hit]] = order[at[hit]]
+        calls = calls[np.argsort(run_id[calls], kind="stable")]
+        ids = run_id[calls]
+        for at in range(0, len(found), _BLOCK):  # in blocks, for the sake of memory
+            block = slice(at, at + _BLOCK)
+            place = np.minimum(np.searchsorted(ids, act_id[block]), len(ids) - 1)
+            hit = (ids[place] == act_id[block]) & (act_pid[block] == process)
+            found[block][hit] = calls[place[hit]]
     return found
 
 

@@ -18,7 +18,13 @@ Flags = npt.NDArray[np.bool_]
 def flat(values: pa.ChunkedArray | pa.Array) -> pa.Array:
     """One contiguous array."""
     if isinstance(values, pa.ChunkedArray):
-        return values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks) if values.num_chunks else pa.nulls(0, values.type)
+        return (
+            values.chunk(0)
+            if values.num_chunks == 1
+            else pa.concat_arrays(values.chunks)
+            if values.num_chunks
+            else pa.nulls(0, values.type)
+        )
     return values
 
 
@@ -27,7 +33,8 @@ def integers(values: pa.ChunkedArray | pa.Array, null: int = -1) -> Ints:
     array = flat(values)
     if array.null_count:
         array = pc.fill_null(array, pa.scalar(null, array.type))
-    return array.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    result: Ints = array.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    return result
 
 
 def nullable(values: npt.NDArray[np.generic], missing: Flags, kind: pa.DataType) -> pa.Array:
@@ -95,22 +102,40 @@ def time_order(start: Ints, end: Ints) -> npt.NDArray[np.int64] | None:
     return order
 
 
-def arrange(columns: dict[str, pa.Array], schema: pa.Schema) -> pa.Table:
-    """The table in order of start_ns, then end_ns; takes the columns out of the dictionary one by one, so that no second copy is held."""
-    rows = len(next(iter(columns.values()))) if columns else 0
+def arrange(parts: Sequence[dict[str, pa.Array]], schema: pa.Schema) -> pa.Table:
+    """The parts as one table in order of start_ns, then end_ns; a column that a part lacks is null there.
+
+    Takes the columns out of the parts one by one, so that no second copy of a large table is held.
+    """
+    rows = [len(part["start_ns"]) for part in parts]
     order = None
-    if rows:
-        start = integers(columns["start_ns"])
-        order = time_order(start, integers(columns["end_ns"]) if "end_ns" in columns else start)
-    chosen = None if order is None else pa.array(order)
+    if sum(rows):
+        start = np.concatenate([integers(part["start_ns"]) for part in parts]) if len(parts) > 1 else integers(parts[0]["start_ns"])
+        end_name = "end_ns" if "end_ns" in parts[0] else "start_ns"
+        end = np.concatenate([integers(part[end_name]) for part in parts]) if len(parts) > 1 else integers(parts[0][end_name])
+        order = time_order(start, end)
+        del start, end
+    chosen = None if order is None else pa.array(order.astype(np.int32 if sum(rows) < 2**31 else np.int64))
     arrays = []
     for field in schema:
-        column = columns.pop(field.name, None)
-        column = null_column(field.type, rows) if column is None else flat(column)
-        if chosen is not None and column.null_count < rows:
+        pieces = [part.pop(field.name, None) for part in parts]
+        column = _concatenate([null_column(field.type, n) if p is None else flat(p) for p, n in zip(pieces, rows, strict=True)], field.type)
+        pieces.clear()
+        if chosen is not None and column.null_count < len(column):
             column = column.take(chosen)
         arrays.append(column if column.type == field.type else column.cast(field.type))
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _concatenate(arrays: list[pa.Array], kind: pa.DataType) -> pa.Array:
+    if len(arrays) == 1:
+        return arrays[0]
+    if not arrays or all(a.null_count == len(a) for a in arrays):
+        return null_column(kind, sum(len(a) for a in arrays))
+    if isinstance(arrays[0], pa.DictionaryArray):
+        unified = pa.chunked_array(arrays).unify_dictionaries()
+        return pa.DictionaryArray.from_arrays(pa.concat_arrays([c.indices for c in unified.chunks]), unified.chunk(0).dictionary)
+    return pa.concat_arrays(arrays)
 
 
 def empty(schema: pa.Schema) -> pa.Table:

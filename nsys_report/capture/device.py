@@ -42,7 +42,7 @@ def _sorting(used: tuple[int | None, int]) -> tuple[int, int]:
 
 def _rows(source: Source, spec: catalogue.TableSpec) -> list[dict[str, Any]]:
     table = read_table(source, spec)
-    return [] if table is None else table.to_pylist()
+    return [] if table is None else pa.table(table).to_pylist()
 
 
 def _used(activities: pa.Table) -> list[tuple[int | None, int]]:

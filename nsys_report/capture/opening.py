@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -14,9 +14,9 @@ from nsys_report.capture import activities, catalogue, tables
 from nsys_report.capture.arrays import decode
 from nsys_report.capture.catalogue import resolve
 from nsys_report.capture.device import context_devices, used_gpus
-from nsys_report.capture.model import Capture, CaptureInfo, Omitted
+from nsys_report.capture.model import ACTIVITY, Capture, CaptureInfo, Omitted
 from nsys_report.capture.parquet import ParquetSource
-from nsys_report.capture.source import IsIn, Source
+from nsys_report.capture.source import Source
 from nsys_report.capture.sqlite import SqliteSource
 from nsys_report.capture.sqlite_checks import EXPORT_HINT
 from nsys_report.capture.strings import Strings
@@ -87,15 +87,10 @@ def _check_contents(source: Source) -> None:
 def _read(source: Source, progress: Progress, ranges: Ranges) -> Capture:
     meta = _metadata(source)
     strings = Strings(source)
-    progress("reading CUDA API calls and kernels", 0.0)
-    with ThreadPoolExecutor(2) as pool:  # SQLite works outside Python's lock: the two largest tables are read side by side
-        kernels = pool.submit(tables.read_table, source, catalogue.KERNEL)
-        runtime = pool.submit(tables.read_runtime, source, strings).result()
-        raw = kernels.result()
-    del kernels
-    progress("joining activities to their launches", 0.5)
-    work, omitted = _activities(source, strings, raw, runtime, _shift(meta))
-    del raw
+    progress("reading CUDA API calls", 0.0)
+    runtime = tables.read_runtime(source, strings)
+    progress("reading kernels and copies", 0.2)
+    work, omitted = _activities(source, strings, runtime, _shift(meta))
     progress("reading NVTX ranges", 0.7)
     nvtx = tables.read_nvtx(source, strings, ranges)
     progress("reading the other tables", 0.9)
@@ -118,31 +113,37 @@ def _read(source: Source, progress: Progress, ranges: Ranges) -> Capture:
     return capture
 
 
-def _activities(
-    source: Source, strings: Strings, kernels: pa.Table | None, runtime: pa.Table, shift: int | None
-) -> tuple[pa.Table, Omitted]:
-    times = activities.Times(shift)
+def _activities(source: Source, strings: Strings, runtime: pa.Table, shift: int | None) -> tuple[pa.Table, Omitted]:
+    only, devices = _only_process(runtime), context_devices(source)
     omitted = Omitted()
-    parts = []
-    if kernels is not None:
-        omitted = Omitted(without_name=activities.unnamed_kernels(kernels, strings))
-        parts.append(activities.read_kernels(kernels, strings))
-    readers = ((catalogue.MEMCPY, activities.read_copies), (catalogue.MEMSET, activities.read_memsets), (catalogue.GRAPH_TRACE, activities.read_graphs))
-    for spec, reader in readers:
+    parts: list[activities.Columns] = []
+
+    def add(part: activities.Columns) -> None:  # a scope of its own, so that no raw column outlives it
+        nonlocal omitted
+        part, omitted = activities.mend_times(part, shift, omitted)
+        parts.append(activities.fill_places(part, only, devices))
+
+    raw = tables.read_table(source, catalogue.KERNEL)
+    if raw is not None:
+        part, unnamed = activities.read_kernels(raw, strings)
+        omitted = Omitted(without_name=unnamed)
+        add(part)
+        del part
+    for spec, reader in _READERS:
         raw = tables.read_table(source, spec)
         if raw is not None:
-            parts.append(reader(raw))
+            add(reader(raw))
     if not parts:
-        return activities.ACTIVITY.empty_table(), omitted
-    devices = context_devices(source)
-    only = _only_process(runtime)
-    mended = []
-    for part in parts:
-        part, omitted = activities.mend_times(part, times, omitted)
-        mended.append(activities.fill_places(part, only, devices))
-    parts.clear()
-    table = activities.join_parts(mended, runtime)
-    return table, activities.replace(omitted, without_process=table.column("global_pid").null_count)
+        return ACTIVITY.empty_table(), omitted
+    table = activities.join_parts(parts, runtime)
+    return table, replace(omitted, without_process=table.column("global_pid").null_count)
+
+
+_READERS: tuple[tuple[catalogue.TableSpec, Callable[[activities.Columns], activities.Columns]], ...] = (
+    (catalogue.MEMCPY, activities.read_copies),
+    (catalogue.MEMSET, activities.read_memsets),
+    (catalogue.GRAPH_TRACE, activities.read_graphs),
+)
 
 
 def _only_process(runtime: pa.Table) -> int | None:
@@ -156,10 +157,10 @@ def _metadata(source: Source) -> dict[str, str]:
     found: dict[str, str] = {}
     for spec in (catalogue.EXPORT_META, catalogue.OLD_EXPORT_META):
         raw = tables.read_table(source, spec)
-        for row in raw.to_pylist() if raw is not None else ():
+        for row in pa.table(raw).to_pylist() if raw is not None else ():
             found[decode(row["name"])] = decode(row["value"])
     raw = tables.read_table(source, catalogue.CAPTURE_META)
-    for row in raw.to_pylist() if raw is not None else ():
+    for row in pa.table(raw).to_pylist() if raw is not None else ():
         if decode(row["name"]).endswith("CUDA_GRAPH_TRACE_OPTIONS:MODE"):
             found["graph trace mode"] = decode(row["value"]).lower()
     return found
@@ -172,7 +173,7 @@ def _shift(meta: dict[str, str]) -> int | None:
 
 def _info(source: Source, meta: dict[str, str], work: pa.Table, runtime: pa.Table) -> CaptureInfo:
     details = tables.read_table(source, catalogue.DETAILS)
-    durations = details.column("duration").drop_null() if details is not None else pa.chunked_array([], pa.int64())
+    durations = details["duration"].drop_null() if details is not None else pa.nulls(0, pa.int64())
     return CaptureInfo(
         nsys_version=meta.get("EXPORT_PRODUCT_VERSION"),
         schema_version=meta.get("EXPORT_SCHEMA_VERSION"),
@@ -189,6 +190,3 @@ def _span(work: pa.Table, runtime: pa.Table) -> tuple[int, int] | None:
     starts = [t.column("start_ns")[0].as_py() for t in (work, runtime) if t.num_rows]
     ends = [pc.max(t.column("end_ns")).as_py() for t in (work, runtime) if t.num_rows]
     return (min(starts), max(ends)) if starts else None
-
-
-__all__ = ["IsIn", "Progress", "Ranges", "open_capture", "open_source"]

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from nsys_report.capture.arrays import flat
 from nsys_report.capture.catalogue import Extent, Field, Text
 from nsys_report.capture.source import AnyOf, Condition, IsIn, StartsWith, field_type, present
 from nsys_report.errors import InputError
@@ -40,7 +41,7 @@ class ParquetSource:
         """Rows in a table."""
         return int(self._open(table).metadata.num_rows)
 
-    def read(self, table: str, fields: Sequence[Field], where: Sequence[Condition] = ()) -> pa.Table:
+    def read(self, table: str, fields: Sequence[Field], where: Sequence[Condition] = ()) -> dict[str, pa.Array]:
         """The named fields of the rows that meet all conditions; a column the table lacks is null."""
         file = self._open(table)
         have = self.columns[table]
@@ -51,7 +52,7 @@ class ParquetSource:
             raise self._damaged(table, error) from error
         for condition in where:
             stored = stored.filter(_mask(condition, stored))
-        return pa.table({f.name: _field(f, stored) for f in fields})
+        return {f.name: flat(_field(f, stored)) for f in fields}
 
     def close(self) -> None:
         """Nothing is held open between reads."""

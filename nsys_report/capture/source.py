@@ -9,7 +9,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from nsys_report.capture.catalogue import Extent, Field, Integer, TableSpec, Text
+from nsys_report.capture.catalogue import Extent, Field, TableSpec, Text
 from nsys_report.errors import InputError
 
 
@@ -57,8 +57,8 @@ class Source(Protocol):
         """Rows in a table."""
         ...
 
-    def read(self, table: str, fields: Sequence[Field], where: Sequence[Condition] = ()) -> pa.Table:
-        """The named fields, int64 (Integer, Extent) or binary (Text), of the rows that meet all conditions, in stored order."""
+    def read(self, table: str, fields: Sequence[Field], where: Sequence[Condition] = ()) -> dict[str, pa.Array]:
+        """The named fields, int64 (Integer, Extent) or binary (Text; null reads as empty), of the rows that meet all conditions."""
         ...
 
     def close(self) -> None:
@@ -88,19 +88,3 @@ def require(spec: TableSpec, table: str, source: Source) -> None:
             "export the report again with nsys export --type sqlite",
             slug="capture-schema",
         )
-
-
-__all__ = [
-    "AnyOf",
-    "Condition",
-    "Extent",
-    "Field",
-    "Integer",
-    "IsIn",
-    "Source",
-    "StartsWith",
-    "Text",
-    "field_type",
-    "present",
-    "require",
-]

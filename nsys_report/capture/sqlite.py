@@ -10,16 +10,31 @@ from typing import Any
 import adbc_driver_manager
 import adbc_driver_sqlite.dbapi
 import pyarrow as pa
-from sqlalchemy import ColumnElement, Integer, LargeBinary, Select, cast, column, create_engine, func, inspect, literal_column, or_, select, table
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    LargeBinary,
+    Select,
+    cast,
+    column,
+    create_engine,
+    func,
+    inspect,
+    literal_column,
+    or_,
+    select,
+    table,
+)
 from sqlalchemy.dialects import sqlite as dialect
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from nsys_report.capture.catalogue import Extent, Field, Text
+from nsys_report.capture.growing import Numbers, Texts
 from nsys_report.capture.source import AnyOf, Condition, IsIn, StartsWith, field_type, present
 from nsys_report.capture.sqlite_checks import check_file, damaged, read_only_uri
 
-BATCH_ROWS = 1 << 17
+BATCH_ROWS = 1 << 14
 """Rows a batch. ADBC fixes a column's type in the first batch; every column is cast in SQL, so that no later batch can contradict it."""
 
 
@@ -30,6 +45,7 @@ class SqliteSource:
         """Checks the file (see sqlite_checks) and reads its schema; raises InputError."""
         self.path = path
         self._uri = read_only_uri(path, check_file(path))
+        self._counts: dict[str, int] = {}
         self.columns: Mapping[str, tuple[str, ...]] = self._inspect()
 
     def _inspect(self) -> dict[str, tuple[str, ...]]:
@@ -46,30 +62,39 @@ class SqliteSource:
 
     def count(self, table: str) -> int:
         """Rows in a table."""
-        found = self._fetch(select(cast(func.count(), Integer)).select_from(_table(table)))
-        return int(found.column(0)[0].as_py())
+        if table not in self._counts:
+            query = select(cast(func.count(), Integer)).select_from(_table(table))
+            self._counts[table] = int(self._fetch(query, [pa.int64()], 1)[0][0].as_py())
+        return self._counts[table]
 
-    def read(self, table: str, fields: Sequence[Field], where: Sequence[Condition] = ()) -> pa.Table:
+    def read(self, table: str, fields: Sequence[Field], where: Sequence[Condition] = ()) -> dict[str, pa.Array]:
         """The named fields of the rows that meet all conditions; a column the table lacks is null."""
         have = [f for f in fields if present(f, self.columns[table])]
+        if not have:
+            return {f.name: pa.nulls(self.count(table), field_type(f)) for f in fields}
         query = select(*(_expression(f).label(f.name) for f in have)).select_from(_table(table))
-        found = self._fetch(query.where(*(_condition(c) for c in where)))
-        arrays = {f.name: found.column(i) for i, f in enumerate(have)}
-        rows = found.num_rows
-        return pa.table({f.name: arrays.get(f.name, pa.chunked_array([pa.nulls(rows, field_type(f))])) for f in fields})
+        found = self._fetch(query.where(*(_condition(c) for c in where)), [field_type(f) for f in have], self.count(table))
+        rows = len(found[0])
+        columns = dict(zip((f.name for f in have), found, strict=True))
+        return {f.name: columns[f.name] if f.name in columns else pa.nulls(rows, field_type(f)) for f in fields}
 
     def close(self) -> None:
         """Nothing is held open between reads."""
 
-    def _fetch(self, query: Select[Any]) -> pa.Table:
+    def _fetch(self, query: Select[Any], kinds: Sequence[pa.DataType], most: int) -> list[pa.Array]:
         text = str(query.compile(dialect=dialect.dialect(), compile_kwargs={"literal_binds": True}))
+        growing: list[Numbers | Texts] = [Texts() if kind == pa.binary() else Numbers(most) for kind in kinds]
         try:
             with adbc_driver_sqlite.dbapi.connect(self._uri) as connection, connection.cursor() as cursor:
                 cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(BATCH_ROWS)})
                 cursor.execute(text)
-                return cursor.fetch_arrow_table()
+                with cursor.fetch_record_batch() as reader:
+                    for batch in reader:
+                        for column, piece in zip(growing, batch.columns, strict=True):
+                            column.add(piece)
         except (adbc_driver_manager.Error, pa.ArrowException, OSError) as error:
             raise damaged(self.path, _first_line(error)) from error
+        return [column.finish() for column in growing]
 
 
 def _first_line(error: Exception) -> str:

@@ -30,7 +30,7 @@ class Strings:
             for at in range(0, len(missing), _CHUNK):
                 chunk = tuple(missing[at : at + _CHUNK])
                 rows = self._source.read(self._table, STRINGS.fields, (IsIn("id", chunk),))
-                found = zip(rows.column("id").to_pylist(), rows.column("value").to_pylist(), strict=True)
+                found = zip(rows["id"].to_pylist(), rows["value"].to_pylist(), strict=True)
                 self._known.update((i, decode(text)) for i, text in found)
         for i in missing:
             self._known.setdefault(i, None)
@@ -41,4 +41,4 @@ class Strings:
         if self._table is None:
             return ()
         rows = self._source.read(self._table, STRINGS.fields[:1], (StartsWith("value", prefixes),))
-        return tuple(rows.column("id").to_pylist())
+        return tuple(rows["id"].to_pylist())

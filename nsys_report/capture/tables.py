@@ -17,7 +17,7 @@ from nsys_report.capture.strings import Strings
 _NO_STREAM = 2**32 - 1
 
 
-def read_table(source: Source, spec: TableSpec, where: tuple[Condition, ...] = ()) -> pa.Table | None:
+def read_table(source: Source, spec: TableSpec, where: tuple[Condition, ...] = ()) -> dict[str, pa.Array] | None:
     """The spec's columns of its table in this export; None when there is no such table."""
     table = resolve(spec.name, source.columns)
     if table is None:
@@ -46,20 +46,19 @@ def read_runtime(source: Source, strings: Strings) -> pa.Table:
     raw = read_table(source, catalogue.RUNTIME, (IsIn("nameId", silent, negated=True),) if silent else ())
     if raw is None:
         return empty(RUNTIME)
-    codes, ids = encode(raw.column("nameId"))
+    codes, ids = encode(raw.pop("nameId"))
     known = strings.fetch(int(i) for i in ids if isinstance(i, int))
-    thread = flat(raw.column("globalTid"))
+    thread = raw.pop("globalTid")
     columns = {
-        "start_ns": flat(raw.column("start")),
-        "end_ns": flat(raw.column("end")),
+        "start_ns": raw.pop("start"),
+        "end_ns": raw.pop("end"),
         "thread": thread,
         "global_pid": process_of(thread),
-        "correlation_id": flat(raw.column("correlationId")),
+        "correlation_id": raw.pop("correlationId"),
         "name": words(codes, [api_name(known.get(int(i), f"call_{i}")) for i in ids if isinstance(i, int)]),
-        "return_value": flat(raw.column("returnValue")).cast(pa.int32(), safe=False),
+        "return_value": raw.pop("returnValue").cast(pa.int32(), safe=False),
     }
-    del raw
-    return arrange(columns, RUNTIME)
+    return arrange([columns], RUNTIME)
 
 
 def read_nvtx(source: Source, strings: Strings, ranges: str) -> pa.Table:
@@ -69,21 +68,24 @@ def read_nvtx(source: Source, strings: Strings, ranges: str) -> pa.Table:
         return empty(NVTX)
     raw = read_table(source, catalogue.NVTX, _range_conditions(source.columns[table], strings, ranges))
     assert raw is not None
-    kind = flat(raw.column("eventType"))
-    creations = raw.filter(pc.equal(kind, catalogue.DOMAIN_CREATE))
-    raw = raw.filter(pc.not_equal(kind, catalogue.DOMAIN_CREATE)) if creations.num_rows else raw
-    start, end = flat(raw.column("start")), flat(raw.column("end"))
-    closed = pc.if_else(pc.less(end, start), start, end)  # a null end stays null: the range was open when recording stopped
+    kind = raw["eventType"]
+    creations = _filtered(raw, pc.equal(kind, catalogue.DOMAIN_CREATE))
+    if len(creations["eventType"]):
+        raw = _filtered(raw, pc.not_equal(kind, catalogue.DOMAIN_CREATE))
     columns = {
-        "start_ns": start,
-        "end_ns": closed,
-        "thread": flat(raw.column("globalTid")),
         "text": _texts(raw, strings),
         "domain": _domains(raw, creations, strings),
-        "event_type": flat(raw.column("eventType")).cast(pa.int32()),
+        "thread": raw.pop("globalTid"),
+        "event_type": raw.pop("eventType").cast(pa.int32()),
+        "start_ns": raw.pop("start"),
     }
-    del raw
-    return arrange(columns, NVTX)
+    end = raw.pop("end")
+    columns["end_ns"] = pc.if_else(pc.less(end, columns["start_ns"]), columns["start_ns"], end)  # null stays: open when recording stopped
+    return arrange([columns], NVTX)
+
+
+def _filtered(raw: dict[str, pa.Array], keep: pa.Array) -> dict[str, pa.Array]:
+    return {name: column.filter(keep) for name, column in raw.items()}
 
 
 def _range_conditions(have: tuple[str, ...], strings: Strings, ranges: str) -> tuple[Condition, ...]:
@@ -98,10 +100,10 @@ def _range_conditions(have: tuple[str, ...], strings: Strings, ranges: str) -> t
     return (types, AnyOf(tuple(chosen)))
 
 
-def _texts(raw: pa.Table, strings: Strings) -> pa.DictionaryArray:
+def _texts(raw: dict[str, pa.Array], strings: Strings) -> pa.DictionaryArray:
     """A range's own text, else its registered string: both occur in one capture."""
-    own, own_values = encode(raw.column("text"))
-    registered, ids = encode(raw.column("textId"))
+    own, own_values = encode(raw["text"])
+    registered, ids = encode(raw["textId"])
     known = strings.fetch(int(i) for i in ids if isinstance(i, int))
     texts: list[str | None] = [decode(v) if isinstance(v, bytes) and v else None for v in own_values]
     blank = own_values.index(b"") if b"" in own_values else -1
@@ -112,17 +114,18 @@ def _texts(raw: pa.Table, strings: Strings) -> pa.DictionaryArray:
     return words(nullable(codes.astype(np.int32), codes < 0, pa.int32()), texts)
 
 
-def _domains(raw: pa.Table, creations: pa.Table, strings: Strings) -> pa.DictionaryArray:
+def _domains(raw: dict[str, pa.Array], creations: dict[str, pa.Array], strings: Strings) -> pa.DictionaryArray:
     """The domain's name, told by its creation in the same process; the default domain has none."""
     names: dict[tuple[int, int], str] = {}
     texts = _texts(creations, strings).to_pylist()
-    for thread, domain, text in zip(integers(creations.column("globalTid"), 0), integers(creations.column("domainId"), 0), texts, strict=True):
+    for thread, domain, text in zip(integers(creations["globalTid"], 0), integers(creations["domainId"], 0), texts, strict=True):
         if text is not None:
             names[int(thread) & PROCESS_MASK, int(domain)] = text
-    if not raw.num_rows or not names:
-        return null_column(NVTX.field("domain").type, raw.num_rows)
-    domain_codes, domains = encode(raw.column("domainId"))
-    process_codes, processes = encode(process_of(flat(raw.column("globalTid"))))
+    rows = len(raw["eventType"])
+    if not rows or not names:
+        return null_column(NVTX.field("domain").type, rows)
+    domain_codes, domains = encode(raw["domainId"])
+    process_codes, processes = encode(process_of(raw["globalTid"]))
     width = max(len(processes), 1)
     key = integers(domain_codes, -1) * width + integers(process_codes, 0)
     pairs = [(p, d) for d in domains for p in (processes or [None])]
@@ -140,7 +143,7 @@ def read_graph_nodes(source: Source) -> pa.Table:
         raw = read_table(source, catalogue.OLD_GRAPH_NODE)
     assert raw is not None
     names = {"start": "start_ns", "globalTid": "thread", "graphNodeId": "graph_node_id", "originalGraphNodeId": "original_graph_node_id"}
-    return arrange({new: flat(raw.column(old)) for old, new in names.items()}, GRAPH_NODES)
+    return arrange([{new: raw.pop(old) for old, new in names.items()}], GRAPH_NODES)
 
 
 def read_synchronizations(source: Source, runtime: pa.Table) -> pa.Table:
@@ -148,17 +151,17 @@ def read_synchronizations(source: Source, runtime: pa.Table) -> pa.Table:
     raw = read_table(source, catalogue.SYNCHRONIZATION)
     if raw is None:
         return empty(SYNCHRONIZATIONS)
-    stream = integers(raw.column("streamId"), _NO_STREAM)
+    stream = integers(raw["streamId"], _NO_STREAM)
     columns = {
-        "start_ns": flat(raw.column("start")),
-        "end_ns": flat(raw.column("end")),
-        "global_pid": flat(raw.column("globalPid")),
-        "context_id": flat(raw.column("contextId")),
+        "start_ns": raw.pop("start"),
+        "end_ns": raw.pop("end"),
+        "global_pid": raw.pop("globalPid"),
+        "context_id": raw.pop("contextId"),
         "stream_id": nullable(stream, stream == _NO_STREAM, pa.int64()),
-        "correlation_id": flat(raw.column("correlationId")),
-        "kind": words_by_value(raw.column("syncType"), lambda k: catalogue.SYNCHRONIZATION_KINDS.get(k, "unknown")),
+        "correlation_id": raw.pop("correlationId"),
+        "kind": words_by_value(raw["syncType"], lambda k: catalogue.SYNCHRONIZATION_KINDS.get(k, "unknown")),
     }
-    table = arrange(columns, SYNCHRONIZATIONS)
+    table = arrange([columns], SYNCHRONIZATIONS)
     rows = launch_rows(table, runtime)
     missing = rows < 0
     at = np.where(missing, 0, rows)
@@ -197,13 +200,13 @@ def read_overhead(source: Source, strings: Strings) -> pa.Table:
     pieces = []
     for spec in (catalogue.PROFILER_OVERHEAD, catalogue.CUPTI_OVERHEAD):
         raw = read_table(source, spec)
-        if raw is None or not raw.num_rows:
+        if raw is None or not len(raw["start"]):
             continue
-        codes, ids = encode(raw.column("nameId"))
+        codes, ids = encode(raw["nameId"])
         name = words(codes, [strings.fetch([int(i)]).get(int(i)) if isinstance(i, int) else None for i in ids])
-        if name.null_count and "overheadType" in raw.column_names:
-            name = words_by_value(raw.column("overheadType"), lambda k: catalogue.OVERHEAD_KINDS.get(k, "unknown"))
-        pieces.append({"start_ns": flat(raw.column("start")), "end_ns": flat(raw.column("end")), "thread": flat(raw.column("globalTid")), "name": name})
+        if name.null_count and "overheadType" in raw:
+            name = words_by_value(raw["overheadType"], lambda k: catalogue.OVERHEAD_KINDS.get(k, "unknown"))
+        pieces.append({"start_ns": raw.pop("start"), "end_ns": raw.pop("end"), "thread": raw.pop("globalTid"), "name": name})
     if not pieces:
         return empty(OVERHEAD)
     tables = [pa.table(p, schema=OVERHEAD) for p in pieces]
@@ -217,16 +220,16 @@ def read_memory_usage(source: Source) -> pa.Table:
     if raw is None:
         return empty(MEMORY_USAGE)
     columns = {
-        "start_ns": flat(raw.column("start")),
-        "global_pid": flat(raw.column("globalPid")),
-        "device_id": flat(raw.column("deviceId")).cast(pa.int32(), safe=False),
-        "address": flat(raw.column("address")),
-        "bytes": flat(raw.column("bytes")),
-        "memory": words_by_value(raw.column("memKind"), catalogue.MEMORY_KINDS),
-        "operation": words_by_value(raw.column("memoryOperationType"), {0: "allocate", 1: "free"}),
-        "correlation_id": flat(raw.column("correlationId")),
+        "start_ns": raw.pop("start"),
+        "global_pid": raw.pop("globalPid"),
+        "device_id": raw.pop("deviceId").cast(pa.int32(), safe=False),
+        "address": raw.pop("address"),
+        "bytes": raw.pop("bytes"),
+        "memory": words_by_value(raw["memKind"], catalogue.MEMORY_KINDS),
+        "operation": words_by_value(raw["memoryOperationType"], {0: "allocate", 1: "free"}),
+        "correlation_id": raw.pop("correlationId"),
     }
-    return arrange(columns, MEMORY_USAGE)
+    return arrange([columns], MEMORY_USAGE)
 
 
 def read_diagnostics(source: Source) -> pa.Table:
@@ -234,8 +237,8 @@ def read_diagnostics(source: Source) -> pa.Table:
     raw = read_table(source, catalogue.DIAGNOSTIC)
     if raw is None:
         return empty(DIAGNOSTICS)
-    codes, texts = encode(raw.column("text"))
-    severity = words_by_value(raw.column("severity"), catalogue.SEVERITIES)
+    codes, texts = encode(raw["text"])
+    severity = words_by_value(raw["severity"], catalogue.SEVERITIES)
     text = words(codes, [decode(t) if isinstance(t, bytes) else None for t in texts])
-    arrays = [flat(raw.column("timestamp")), severity, text, flat(raw.column("globalPid"))]
+    arrays = [raw.pop("timestamp"), severity, text, raw.pop("globalPid")]
     return pa.Table.from_arrays(arrays, schema=DIAGNOSTICS).sort_by("timestamp_ns")
