@@ -17,7 +17,8 @@ SELECT_AND_SCATTER = frozenset({"select", "scatter"})
 """Those of the select-and-scatter opcode."""
 
 _PAIR = re.compile(rf'([\w.\-]+)\s*[=:]\s*({STRING}|[^\s,"{{}}]+)', re.DOTALL)
-_ESCAPE = re.compile(r"\\([0-7]{3}|x[0-9a-fA-F]{2}|[0-9A-F]{2}|.)", re.DOTALL)
+_ESCAPE = re.compile(r"((?:\\(?:[0-7]{3}|x[0-9a-fA-F]{2}))+)|\\(.)", re.DOTALL)
+_MLIR_ESCAPE = re.compile(r"\\([0-9A-F]{2}|.)", re.DOTALL)
 _SIMPLE_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _ALIAS = re.compile(r"\{([\d,\s]*)\}\s*:\s*\(\s*(\d+)\s*,\s*\{([\d,\s]*)\}\s*(?:,\s*([\w\-]+))?\s*\)")
 _DONOR = re.compile(r"\(\s*(\d+)\s*,\s*\{([\d,\s]*)\}\s*\)")
@@ -25,17 +26,20 @@ _MLIR_ENTRY = re.compile(rf"\s*({NAME}|{STRING})\s*=\s*", re.DOTALL)
 
 
 def unescape(text: str) -> str:
-    """The text of a C- or MLIR-escaped string without its quotes: `\\'` is ', `\\n` a newline, `\\012` and `\\0A` bytes."""
+    """The text of a C-escaped string without its quotes: `\\'` is ', `\\n` a newline, `\\303\\251` the UTF-8 bytes of one letter."""
     return _ESCAPE.sub(_unescaped, text) if "\\" in text else text
 
 
 def _unescaped(found: re.Match[str]) -> str:
+    if found[1] is None:
+        return _SIMPLE_ESCAPES.get(found[2], found[2])
+    codes = found[1].split("\\")[1:]
+    return bytes(int(code[1:], 16) if code[0] == "x" else int(code, 8) & 0xFF for code in codes).decode(errors="backslashreplace")
+
+
+def _mlir_unescaped(found: re.Match[str]) -> str:
     code = found[1]
-    if len(code) == 1:
-        return _SIMPLE_ESCAPES.get(code, code)
-    if len(code) == 3 and not code.startswith("x"):
-        return chr(int(code, 8) & 0xFF)
-    return chr(int(code.lstrip("x"), 16))
+    return chr(int(code, 16)) if len(code) == 2 else _SIMPLE_ESCAPES.get(code, code)
 
 
 def unquote(text: str) -> str:
@@ -81,7 +85,7 @@ def backend_config(raw: str) -> dict[str, Any]:
 def mlir_attributes(raw: str) -> dict[str, str]:
     """A backend_config in MLIR's notation, as {grid_x = 1 : i32, name = "k"}: values without their types, strings unquoted.
 
-    {} where `raw` is not of that notation.
+    The bytes of a string come as the characters 0 to 255. {} where `raw` is not of that notation.
     """
     entries: dict[str, str] = {}
     if not raw.startswith("{") or not raw.endswith("}"):
@@ -89,10 +93,15 @@ def mlir_attributes(raw: str) -> dict[str, str]:
     at = 1
     while found := _MLIR_ENTRY.match(raw, at):
         end = _mlir_value_end(raw, found.end())
-        value = raw[found.end() : end].strip()
-        entries[unquote(found[1])] = unquote(value) if value.startswith('"') else value.rpartition(" : ")[0] or value
+        entries[unquote(found[1])] = _mlir_value(raw[found.end() : end].strip())
         at = end + 1
     return entries
+
+
+def _mlir_value(text: str) -> str:
+    if text.startswith('"'):
+        return _MLIR_ESCAPE.sub(_mlir_unescaped, text[1 : text.rindex('"')])
+    return text if text[:1] in "{[(" else text.rpartition(" : ")[0] or text
 
 
 def _mlir_value_end(raw: str, at: int) -> int:

@@ -66,7 +66,7 @@ def attribute(source: Source, at: int) -> tuple[tuple[str, str], int]:
     text = source.text
     name = _ATTRIBUTE_NAME.match(text, at)
     if name is None:
-        raise _unexpected(source, at, "an instruction", "expected an attribute such as ', dimensions={0}'")
+        raise _unexpected(source, at, "a list of attributes", "expected an attribute such as ', dimensions={0}'")
     end = name.end()
     while end < len(text) and text[end] not in ",\n":
         if text[end] == '"':
