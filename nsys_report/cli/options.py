@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+CLASSES = ("weights", "kv_write", "kv_gather", "attention", "other")
 A_PATH = click.Path(path_type=Path)
 
 captures_argument = click.argument("captures", metavar="CAPTURE...", nargs=-1, required=True, type=A_PATH)
@@ -40,7 +41,7 @@ def narrowing_options(command: Decorated) -> Decorated:
         click.option("--top", metavar="N", type=click.IntRange(min=0), default=12, show_default=True, help="Rows of long tables; 0: all."),
         click.option("--module", "modules", metavar="NAME", multiple=True, help="Only programs of this name, or name#number. Repeatable."),
         click.option("--execution", "executions", metavar="N", type=int, multiple=True, help="Only this execution (its id). Repeatable."),
-        click.option("--class", "classes", metavar="CLASS", multiple=True, help="Only instructions of this class. Repeatable."),
+        click.option("--class", "classes", type=click.Choice(CLASSES), multiple=True, help="Only this class of kernels. Repeatable."),
     )
     for option in reversed(options):
         command = option(command)

@@ -24,6 +24,17 @@ SEVERITIES = {"info": ("·", "default"), "warning": ("!", "yellow"), "error": ("
 def render(report: Report, width: int = 120, color: bool = False) -> str:
     """The whole report, ending in a newline; without `color` it holds no escape sequence."""
     width = max(width, LEAST_WIDTH)
+    return _printed(_report(report, width), width, color)
+
+
+def render_sections(sections: Iterable[Section], width: int = 120, color: bool = False) -> str:
+    """Sections that are no report, such as what a check or a listing prints; like render."""
+    width = max(width, LEAST_WIDTH)
+    lines = [line for section in sections for line in (Text(), *_section(section, width))]
+    return _printed(lines[1:], width, color)
+
+
+def _printed(lines: Iterable[Text], width: int, color: bool) -> str:
     out = Console(
         file=io.StringIO(),
         width=width,
@@ -35,7 +46,7 @@ def render(report: Report, width: int = 120, color: bool = False) -> str:
         emoji=False,
         legacy_windows=False,
     )
-    for line in _report(report, width):
+    for line in lines:
         out.print(line, soft_wrap=True)
     assert isinstance(out.file, io.StringIO)
     return out.file.getvalue()

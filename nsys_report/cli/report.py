@@ -1,0 +1,144 @@
+"""`nsys-report report`: one or several captures, to the terminal and to files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nsys_report.cli.options import captures_argument, ceiling_option, narrowing_options, role_options
+from nsys_report.cli.outputs import OUTPUTS, Finished, Output
+from nsys_report.cli.page import report_text
+from nsys_report.cli.progress import progress_line
+
+if TYPE_CHECKING:
+    from nsys_report.notebook import Analysis
+
+
+def output_options(command: Any) -> Any:
+    """One option for each kind of file."""
+    for output in reversed(OUTPUTS):
+        kind = click.Path(path_type=Path, allow_dash=True)
+        command = click.option(output.option, output.key, metavar=output.metavar, type=kind, help=output.about)(command)
+    return command
+
+
+@click.command("report", short_help="Where the time of a capture goes.")
+@captures_argument
+@click.option(
+    "--xla-dump",
+    "dumps",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="What XLA wrote with --xla_dump_to=DIR in the same run. Of several captures: once for all, or once for each.",
+)
+@role_options
+@ceiling_option
+@narrowing_options
+@output_options
+@click.option("--min-coverage", type=click.FloatRange(0, 1), help="Exit 3 where less of the kernel time is joined with confidence.")
+def command(
+    captures: tuple[Path, ...],
+    dumps: tuple[Path, ...],
+    roles: Path | None,
+    manifest: Path | None,
+    ceilings: tuple[str, ...],
+    top: int,
+    modules: tuple[str, ...],
+    executions: tuple[int, ...],
+    classes: tuple[str, ...],
+    min_coverage: float | None,
+    **paths: Path | None,
+) -> int:
+    """Where the time of a capture goes: by execution, by class of kernel, against what the GPU can do.
+
+    CAPTURE is an export of Nsight Systems (nsys export --type sqlite). Of several, each gets a part, and a table sums them up.
+    """
+    from nsys_report import __version__
+    from nsys_report.analysis.ceilings import parse_overrides
+    from nsys_report.reports.build import build_report
+    from nsys_report.selection import Selection
+
+    wanted = [(output, path) for output in OUTPUTS if (path := paths[output.key]) is not None]
+    _check_outputs(wanted)
+    pairs = _pairs(captures, dumps)
+    selection = Selection(modules, executions, classes)
+    given = parse_overrides(ceilings)
+    analyses = {}
+    for name, (capture, dump) in zip(part_names(captures), pairs, strict=True):
+        analysis = _analyze(capture, dump, roles, manifest, given, f"{name}: " if len(captures) > 1 else "")
+        analyses[name] = selection.narrow(analysis)
+    report = build_report([a.subject(name) for name, a in analyses.items()], f"nsys-report {__version__}", top or None)
+    _deliver(Finished(report, analyses), wanted)
+    _gate(analyses, min_coverage)
+    return 0
+
+
+def _analyze(
+    capture: Path, dump: Path | None, roles: Path | None, manifest: Path | None, ceilings: Mapping[str, float], label: str
+) -> Analysis:
+    from nsys_report.notebook import analyze
+
+    with progress_line(label) as progress:
+        return analyze(capture, dump, roles=roles, manifest=manifest, ceilings=ceilings, progress=progress)
+
+
+def _check_outputs(wanted: Sequence[tuple[Output, Path]]) -> None:
+    """Raises before the long work where an output cannot be written."""
+    if sum(str(path) == "-" for _, path in wanted) > 1:
+        raise click.UsageError("only one output can go to stdout")
+    for output, path in wanted:
+        if str(path) != "-":
+            output.require(path)
+        elif output.to_stdout is None:
+            raise click.UsageError(f"{output.option} writes no stream: name a {output.metavar.lower()}")
+
+
+def _pairs(captures: tuple[Path, ...], dumps: tuple[Path, ...]) -> list[tuple[Path, Path | None]]:
+    """Each capture with its dump."""
+    if len(dumps) not in (0, 1, len(captures)):
+        raise click.UsageError(f"{len(dumps)} --xla-dump for {len(captures)} captures: give one for all, or one for each")
+    if not dumps:
+        return [(capture, None) for capture in captures]
+    return list(zip(captures, dumps if len(dumps) == len(captures) else dumps * len(captures), strict=True))
+
+
+def part_names(captures: Sequence[Path]) -> list[str]:
+    """A short name for each capture, no two alike: the file's name, with as many of its folders as it takes."""
+    parts = [capture.absolute().parts for capture in captures]
+    names = [p[-1] for p in parts]
+    for depth in range(2, max(map(len, parts), default=0) + 1):
+        if len(set(names)) == len(names):
+            return names
+        names = ["/".join(p[-depth:]) for p in parts]
+    return [f"{name} ({number})" for number, name in enumerate(names, 1)] if len(set(names)) < len(names) else names
+
+
+def _deliver(finished: Finished, wanted: Sequence[tuple[Output, Path]]) -> None:
+    """Writes the files, then the page; a file that goes to stdout stands in the page's stead."""
+    streamed = None
+    for output, path in wanted:
+        if str(path) == "-" and output.to_stdout is not None:
+            streamed = output.to_stdout(finished)
+        else:
+            output.write(finished, path)
+            click.echo(f"wrote {path}", err=True)
+    click.echo(report_text(finished.report) if streamed is None else streamed, nl=False)
+
+
+def _gate(analyses: Mapping[str, Analysis], least: float | None) -> None:
+    """Raises CoverageError where less than `least` of a capture's kernel time is joined with confidence."""
+    if least is None:
+        return
+    from nsys_report.errors import CoverageError
+    from nsys_report.reports.units import share
+
+    for name, analysis in analyses.items():
+        joined = analysis.results.joined_share
+        if joined is None or joined < least:
+            found = "there is no kernel to join" if joined is None else f"{share(joined)} of the kernel time is joined with confidence"
+            hint = "the section Coverage says what was not joined, `nsys-report check` why"
+            raise CoverageError(f"{name}: {found}, less than the {share(least)} demanded", hint)

@@ -1,0 +1,140 @@
+"""The way in from Python: one call reads, cuts, joins and analyses a capture; the result shows itself in Jupyter."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nsys_report import __version__
+from nsys_report.analysis.ceilings import parse_overrides
+from nsys_report.columns import ACTIVITY_TABLE, EXECUTION_TABLE
+from nsys_report.reports.build import TOP, Subject, build_report
+from nsys_report.reports.model import Notice, Report, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from nsys_report.analysis.results import AnalysisResults
+    from nsys_report.joined import Joined
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Analysis:
+    """One analysed capture. Its tables are pandas frames; what is missing in them is unknown, never 0."""
+
+    joined: Joined
+    results: AnalysisResults
+    notices: tuple[Notice, ...] = ()
+    narrowed: str = ""
+
+    @property
+    def activities(self) -> pd.DataFrame:
+        """A row per GPU activity (kernel, copy, memset) in time order, with its execution, instruction, class and costs."""
+        return frame(self.joined.activities.select(ACTIVITY_TABLE.names))
+
+    @property
+    def executions(self) -> pd.DataFrame:
+        """A row per execution of an XLA program."""
+        return frame(self.joined.executions.select(EXECUTION_TABLE.names))
+
+    @property
+    def modules(self) -> pd.DataFrame:
+        """A row per program: how often it ran, how long an execution takes, how long the GPU waited before it."""
+        return frame(self.results.modules)
+
+    @property
+    def classes(self) -> pd.DataFrame:
+        """A row per program and class, with times, bytes, floors and bandwidths."""
+        return frame(self.results.classes)
+
+    @property
+    def instructions(self) -> pd.DataFrame:
+        """A row per program and HLO instruction, with times, bytes and bandwidths."""
+        return frame(self.results.instructions)
+
+    @property
+    def kernels(self) -> pd.DataFrame:
+        """A row per program and kernel name."""
+        return frame(self.results.kernels)
+
+    def tables(self) -> dict[str, pa.Table]:
+        """The tables that `--tables` writes, by file name without ending."""
+        return {
+            "activities": self.joined.activities.select(ACTIVITY_TABLE.names),
+            "executions": self.joined.executions.select(EXECUTION_TABLE.names),
+            "instructions": self.results.instructions,
+            "classes": self.results.classes,
+        }
+
+    def subject(self, name: str | None = None) -> Subject:
+        """This analysis under a name, as the report takes it."""
+        return Subject(name or self.joined.capture.path.name, self.joined, self.results, self.notices, self.narrowed)
+
+    def report(self, top: int | None = TOP) -> Report:
+        """The report, as every page and document is made from it; `top` rows of long tables on short pages."""
+        return build_report([self.subject()], f"nsys-report {__version__}", top)
+
+    def __repr__(self) -> str:
+        part = self.report().parts[0]
+        return f"<Analysis of {part.name}: {part.headline}>"
+
+    def _repr_html_(self) -> str:
+        """The programs and their classes as tables."""
+        part = self.report().parts[0]
+        pieces = [f"<p><b>{html.escape(part.name)}</b>: {html.escape(part.headline)}</p>"]
+        pieces += [f"<p>⚠ {html.escape(notice.message)}</p>" for notice in part.notices if notice.severity != "info"]
+        for section in part.sections:
+            tables = [table for table in section.tables if not table.in_full]
+            if tables:
+                pieces.append(f"<h4>{html.escape(section.title)}</h4>" + "".join(map(table_html, tables)))
+        return "".join(pieces)
+
+
+def table_html(table: Table) -> str:
+    """A table of the report as a plain HTML table, its names escaped."""
+    align = ["right" if column.is_number else "left" for column in table.columns]
+    head = "".join(
+        f'<th style="text-align:{a}" title="{html.escape(c.about)}">{html.escape(c.title)}</th>'
+        for c, a in zip(table.columns, align, strict=True)
+    )
+    body = "".join(
+        "<tr>"
+        + "".join(f'<td style="text-align:{a}">{html.escape(t)}</td>' for t, a in zip(table.texts(row), align, strict=True))
+        + "</tr>"
+        for row in table.shown()
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def frame(table: pa.Table) -> pd.DataFrame:
+    """An Arrow table as pandas, integers with holes as nullable Int64 and not as floats: ids are larger than a float can hold."""
+    import pandas as pd
+    import pyarrow as pa
+
+    nullable = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype(), pa.bool_(): pd.BooleanDtype()}
+    return table.to_pandas(types_mapper=nullable.get)
+
+
+def analyze(
+    capture: str | Path,
+    xla_dump: str | Path | None = None,
+    *,
+    roles: str | Path | None = None,
+    manifest: str | Path | None = None,
+    ceilings: Mapping[str, float] | None = None,
+    progress: Progress | None = None,
+) -> Analysis:
+    """Reads a capture, joins it to what XLA dumped in the same run, and analyses it.
+
+    `ceilings` gives measured or nominal in GB/s, bf16, tf32, f32, fp8 or int8 in TFLOPS. Raises ReportError or HloError.
+    """
+    from nsys_report import pipeline
+
+    checked = parse_overrides(f"{name}={value}" for name, value in (ceilings or {}).items())
+    return pipeline.analyze(capture, xla_dump, roles=roles, manifest=manifest, ceilings=checked, progress=progress)
