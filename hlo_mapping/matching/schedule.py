@@ -6,7 +6,7 @@ virtual step; the branches of a conditional part and meet again. Thunks that lau
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hlo_mapping.dump.program import Program
 from hlo_mapping.dump.thunks import Thunk
@@ -26,6 +26,9 @@ NO_LAUNCH = frozenset(
 WRAPPERS = frozenset({"kSequential", "kCommandBuffer", "kAsyncStart", "kDynamicSlice", "kDynamicSliceFusion", "kAddressComputation", "kGroupStart"})
 """Thunks that launch only what the thunks inside them launch."""
 
+SLICE_FUSIONS = frozenset({"kDynamicSlice", "kDynamicSliceFusion", "kAddressComputation"})
+"""Fusions that hand a library call or a copy a slice of a buffer."""
+
 UNROLL_LIMIT = 40_000
 """Most steps that an unrolled loop may make; beyond it the loop goes round and its count is not checked."""
 
@@ -41,6 +44,8 @@ class Step:
     block: str | None = None
     byte_count: int | None = None
     thunk_kind: str = ""
+    part: int = 0
+    """0 for the first launch of its instruction, counting up while the same instruction goes on launching (the passes of a sort)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +120,19 @@ class _Builder:
         return [(at, 0.0)]
 
     def sequence(self, thunks: tuple[Thunk, ...], before: list[tuple[int, float]], owner: str | None) -> list[tuple[int, float]]:
+        previous: str | None = None
+        part = 0
         for thunk in thunks:
+            first = len(self.steps)
             before = self.thunk(thunk, before, owner)
+            if len(self.steps) != first + 1:
+                previous = None
+                continue
+            step = self.steps[first]
+            part = part + 1 if step.instruction is not None and step.instruction == previous else 0
+            previous = step.instruction
+            if part:
+                self.steps[first] = replace(step, part=part)
         return before
 
     def thunk(self, thunk: Thunk, before: list[tuple[int, float]], owner: str | None) -> list[tuple[int, float]]:
@@ -130,11 +146,22 @@ class _Builder:
             if not thunk.branches:
                 return self.add(Step(LIBRARY, inner, thunk_kind=thunk.kind), before) if thunk.kind != "kCommandBuffer" else before
             for _, inside in thunk.branches:
-                before = self.sequence(inside, before, inner)
+                if thunk.kind in SLICE_FUSIONS and inner is not None:
+                    before = self.slices(inside, before, inner)
+                else:
+                    before = self.sequence(inside, before, inner)
             return before
         if thunk.kind in NO_LAUNCH or thunk.kind.endswith("Done"):
             return before
         return self.add(self.leaf(thunk, owner), before)
+
+    def slices(self, thunks: tuple[Thunk, ...], before: list[tuple[int, float]], fusion: str) -> list[tuple[int, float]]:
+        """The launches of a fusion that reads or writes slices in place: annotated by what stands inside it, they are the fusion's."""
+        for thunk in thunks:
+            first = len(self.steps)
+            before = self.thunk(thunk, before, fusion)
+            self.steps[first:] = [replace(s, instruction=fusion) for s in self.steps[first:]]
+        return before
 
     def leaf(self, thunk: Thunk, owner: str | None) -> Step:
         instruction = thunk.instruction or owner

@@ -1,0 +1,267 @@
+"""Joins GPU activities to the executions and instructions that launched them, from annotations where there are any, else blind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from hlo_mapping.dump.index import DumpIndex
+from hlo_mapping.dump.program import Program
+from hlo_mapping.matching import confidence
+from hlo_mapping.matching.align import align
+from hlo_mapping.matching.beam import Cutter, Segment
+from hlo_mapping.matching.names import AUTOTUNER
+from hlo_mapping.matching.plans import Plan, Plans, candidates, plan
+from hlo_mapping.matching.tokens import LaunchStream, Token, launch_streams
+
+NONE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Annotations:
+    """What annotated ranges say of each activity, as codes; -1 where they say nothing.
+
+    `execution` numbers annotated executions, `module` and `program` are per execution (program -1 where the range names none),
+    `instruction` codes into `instructions`. `autotuning` marks activities that the autotuner's trial runs launched.
+    """
+
+    execution: np.ndarray
+    modules: tuple[str, ...]
+    programs: tuple[int, ...]
+    instruction: np.ndarray
+    instructions: tuple[str, ...]
+    autotuning: np.ndarray
+
+    @classmethod
+    def none(cls, rows: int) -> Annotations:
+        """No annotation at all."""
+        empty = np.full(rows, NONE, np.int64)
+        return cls(empty, (), (), empty, (), np.zeros(rows, bool))
+
+
+@dataclass(frozen=True, slots=True)
+class FoundExecution:
+    """One execution: its program, how it was found, and how well its launches fit the program's schedule.
+
+    `program` is None where the dump has no such program. `fit` is the share of launches just as expected (1.0 where nothing can be
+    judged); `tied` are programs that fit as well, as (name, number).
+    """
+
+    module: str
+    number: int | None
+    program: Program | None
+    method: str
+    confidence: float
+    fit: float
+    is_complete: bool
+    thread: int | None
+    tied: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The join, a value per activity row: index of its execution, code of its instruction, method and confidence.
+
+    Codes are -1 and confidence nan where nothing was found. `instruction` codes into `instructions`, (program number, name) pairs;
+    `first_part` is false where the launch continues the launch before it: one more kernel of the same instruction.
+    """
+
+    executions: tuple[FoundExecution, ...]
+    execution: np.ndarray
+    instruction: np.ndarray
+    instructions: tuple[tuple[int, str], ...]
+    method: np.ndarray
+    confidence: np.ndarray
+    first_part: np.ndarray
+    programs: dict[int, Program]
+    notes: tuple[str, ...]
+
+
+def join(activities: pa.Table, dump: DumpIndex | None, annotations: Annotations) -> Joined:
+    """Finds execution and instruction of every activity (ACTIVITIES and LAUNCHES columns, in time order).
+
+    Annotated launches keep their annotated execution; within a CUDA graph, where annotations end, the schedule settles the
+    instruction. Launches without annotation are cut blind. A dump that does not fit is noticed, never forced.
+    """
+    tokens, streams = launch_streams(activities)
+    named = [p for p in annotations.programs if p >= 0]
+    programs = [dump.load(n) for n in candidates(dump, tokens, named)] if dump is not None else []
+    return _Join(len(activities), tokens, plan(programs, tokens), annotations).run(streams)
+
+
+class _Join:
+    """Gathers the answers stream by stream."""
+
+    def __init__(self, rows: int, tokens: tuple[Token, ...], plans: Plans, annotations: Annotations) -> None:
+        self.tokens, self.plans, self.annotations = tokens, plans, annotations
+        self.cutter = Cutter([p.automaton for p in plans.plans])
+        self.execution = np.full(rows, NONE, np.int64)
+        self.instruction = np.full(rows, NONE, np.int64)
+        self.method = np.full(rows, NONE, np.int8)
+        self.confidence = np.full(rows, np.nan)
+        self.first_part = np.ones(rows, bool)
+        self.executions: list[FoundExecution] = []
+        self.codes: dict[tuple[int, str], int] = {}
+        self.of_annotated: dict[int, int] = {}
+        self.cut_off: dict[object, bool] = {}
+        self.judged: dict[object, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]] = {}
+        self.autotuner = np.array([t.kind == "kernel" and bool(AUTOTUNER.search(t.name)) for t in tokens] + [False], bool)
+
+    def run(self, streams: Iterable[LaunchStream]) -> Joined:
+        for stream in streams:
+            self.stream(stream)
+            if len(stream.repeats):
+                for values in (self.execution, self.instruction, self.method, self.confidence):
+                    values[stream.repeats[:, 0]] = values[stream.repeats[:, 1]]
+        self.annotate_rest()
+        return Joined(
+            tuple(self.executions), self.execution, self.instruction, tuple(self.codes), self.method, self.confidence, self.first_part,
+            self.plans.programs, (),
+        )  # fmt: skip
+
+    def stream(self, stream: LaunchStream) -> None:
+        """Splits a stream into runs under one annotation, of trial runs, and without annotation."""
+        known = self.annotations.execution[stream.rows]
+        trial = self.annotations.autotuning[stream.rows]
+        label = np.where(known >= 0, known, np.where(trial, -3, -2))
+        bounds = np.flatnonzero(np.diff(label, prepend=label[0] - 1 if len(label) else 0, append=-9))
+        runs: dict[int, list[np.ndarray]] = {}
+        for a, b, what in zip(bounds[:-1].tolist(), bounds[1:].tolist(), label[bounds[:-1]].tolist(), strict=True):
+            if what >= 0:
+                runs.setdefault(what, []).append(np.arange(a, b))
+            elif what == -3:
+                self.mark_autotuning(stream.rows[a:b])
+            else:
+                self.blind(stream, a, b)
+        for execution, places in runs.items():
+            where = places[0] if len(places) == 1 else np.concatenate(places)
+            self.annotated(stream.rows[where], stream.codes[where], stream.thread, execution)
+
+    def annotated(self, rows: np.ndarray, codes: np.ndarray, thread: int | None, execution: int) -> None:
+        module, number = self.annotations.modules[execution], self.annotations.programs[execution]
+        program = self.plans.programs.get(number)
+        if program is not None and not same_module(program.name, module):
+            program = None
+        at = self.plans.by_number.get(number) if program is not None else None
+        quality, complete = 1.0, True
+        if at is not None:
+            key = (number, codes.tobytes())
+            if key not in self.judged:
+                plan_ = self.plans.plans[at]
+                found = align(plan_.automaton, codes)
+                quality = self.quality(plan_, found.steps, found.exact, found.extra, found.missing, len(codes))
+                self.remember(key, plan_, codes, found.steps, quality, 0, number)
+                self.cut_off[key] = found.cut_start or found.cut_end
+            quality, complete = self.judged[key][4], not self.cut_off[key]
+            if quality >= confidence.POOR_FIT:
+                self.write(rows, key)
+            else:
+                program = None
+        self.execution[rows] = len(self.executions)
+        self.executions.append(
+            FoundExecution(module, number if number >= 0 else None, program, "nvtx", 1.0, quality, complete, thread)
+        )
+        self.of_annotated[execution] = len(self.executions) - 1
+        said = self.annotations.instruction[rows]
+        if (said >= 0).any():
+            self.overrule(rows, said, number)
+
+    def overrule(self, rows: np.ndarray, said: np.ndarray, number: int) -> None:
+        """Where a range names the instruction, it is that one whatever the schedule says."""
+        chosen = rows[said >= 0]
+        names = [self.annotations.instructions[c] for c in said[said >= 0].tolist()]
+        self.instruction[chosen] = [self.code(number, n) for n in names]
+        self.method[chosen] = confidence.NVTX
+        self.confidence[chosen] = confidence.SURE[confidence.NVTX]
+
+    def blind(self, stream: LaunchStream, a: int, b: int) -> None:
+        inside = stream.inside[a:b].copy()
+        inside[:1] = False
+        cut = self.cutter.cut(stream.codes[a:b], inside)
+        rows = stream.rows[a:b]
+        left = cut.steps < 0
+        for segment in cut.segments:
+            if not self.segment(stream, a, segment, cut.steps):
+                left[segment.start : segment.end] = True
+        self.leftovers(rows, stream.codes[a:b], left)
+
+    def segment(self, stream: LaunchStream, offset: int, segment: Segment, steps: np.ndarray) -> bool:
+        plan_ = self.plans.plans[segment.program]
+        rows = stream.rows[offset + segment.start : offset + segment.end]
+        codes = stream.codes[offset + segment.start : offset + segment.end]
+        mine = steps[segment.start : segment.end]
+        close = [self.plans.plans[r].program for r, dearer in segment.rivals if dearer < 0.25]
+        tied = tuple((p.name, p.number) for p in (*plan_.twins, *close))
+        other_names = len({name for name, _ in tied} - {plan_.program.name})
+        key = (plan_.program.number, codes.tobytes(), mine.tobytes(), tied)
+        if key not in self.judged:
+            quality = self.quality(plan_, mine, segment.exact, segment.extra, segment.missing, len(codes))
+            self.remember(key, plan_, codes, mine, quality, other_names, plan_.program.number)
+        quality = self.judged[key][4]
+        if quality < confidence.POOR_FIT:
+            return False
+        self.write(rows, key)
+        self.execution[rows] = len(self.executions)
+        sure = (0.99 if quality >= confidence.GOOD_FIT else 0.45) / (other_names + 1)
+        self.executions.append(
+            FoundExecution(
+                plan_.program.name, plan_.program.number, plan_.program, "sequence", sure, quality,
+                not (segment.cut_start or segment.cut_end), stream.thread, tied,
+            )  # fmt: skip
+        )
+        return True
+
+    def leftovers(self, rows: np.ndarray, codes: np.ndarray, left: np.ndarray) -> None:
+        """Launches of no execution: those of a run that holds the autotuner's own helper kernels are its trials."""
+        if not left.any():
+            return
+        bounds = np.flatnonzero(np.diff(left.astype(np.int8), prepend=0, append=0))
+        for a, b in zip(bounds[::2].tolist(), bounds[1::2].tolist(), strict=True):
+            if self.autotuner[codes[a:b]].any():
+                self.mark_autotuning(rows[a:b])
+
+    def mark_autotuning(self, rows: np.ndarray) -> None:
+        self.method[rows] = confidence.AUTOTUNING
+
+    def quality(self, plan_: Plan, steps: np.ndarray, exact: int, extra: int, missing: int, launches: int) -> float:
+        return confidence.fit(exact, extra, missing, launches, confidence.free_launches(plan_.automaton, steps))
+
+    def remember(self, key: object, plan_: Plan, codes: np.ndarray, steps: np.ndarray, quality: float, tied: int, number: int) -> None:
+        names = [s.instruction for s in plan_.schedule.steps]
+        coded = np.array([self.code(number, n) if n is not None else NONE for n in names] + [NONE])
+        method, sure = confidence.judge(plan_.automaton, codes, steps, quality, tied)
+        instruction = coded[steps]
+        method = np.where(instruction < 0, NONE, method)
+        first = np.array([s.part == 0 for s in plan_.schedule.steps] + [True], bool)[steps]
+        first[1:] &= (steps[1:] != steps[:-1]) | (steps[1:] < 0)
+        self.judged[key] = (instruction, method.astype(np.int8), np.where(instruction < 0, np.nan, sure), first, quality)
+
+    def write(self, rows: np.ndarray, key: object) -> None:
+        self.instruction[rows], self.method[rows], self.confidence[rows], self.first_part[rows], _ = self.judged[key]
+
+    def code(self, number: int, name: str) -> int:
+        return self.codes.setdefault((number, name), len(self.codes))
+
+    def annotate_rest(self) -> None:
+        """Activities that are no launches of a program, copies to and from the host, still belong to the range around them."""
+        rest = (self.execution < 0) & (self.annotations.execution >= 0)
+        if not rest.any():
+            return
+        owner = self.annotations.execution
+        for annotated in np.unique(owner[rest]).tolist():
+            if annotated not in self.of_annotated:
+                self.of_annotated[annotated] = len(self.executions)
+                module, number = self.annotations.modules[annotated], self.annotations.programs[annotated]
+                program = self.plans.programs.get(number)
+                self.executions.append(FoundExecution(module, number if number >= 0 else None, program, "nvtx", 1.0, 1.0, True, None))
+        lookup = np.full(max(self.of_annotated) + 1, NONE)
+        lookup[list(self.of_annotated)] = list(self.of_annotated.values())
+        self.execution[rest] = lookup[owner[rest]]
+
+
+def same_module(dumped: str, annotated: str) -> bool:
+    """Whether a dumped module can be the annotated one: equal names, or one cut short by the other's length limit."""
+    return dumped == annotated or (len(annotated) > 40 and dumped.startswith(annotated)) or (len(dumped) > 40 and annotated.startswith(dumped))

@@ -1,0 +1,91 @@
+"""The order of the stages, and nothing else: capture → executions → join → classes and costs → analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from hlo_mapping.classification.overrides import RoleOverrides, read_manifest, read_roles_file
+from hlo_mapping.columns import FACTS
+from hlo_mapping.dump.index import index_dump
+from hlo_mapping.dump.program import Program
+from hlo_mapping.facts import instruction_facts
+from hlo_mapping.matching.join import Joined as Join
+from hlo_mapping.matching.join import join
+from nsys_report.analysis.ceilings import Ceilings, find_ceilings
+from nsys_report.analysis.results import AnalysisResults, analyse
+from nsys_report.capture import open_capture
+from nsys_report.capture.model import Capture
+from nsys_report.executions.activities import joined_activities
+from nsys_report.executions.notes import join_notes
+from nsys_report.executions.nvtx import annotate
+from nsys_report.executions.table import executions_table
+from nsys_report.joined import Joined
+
+Progress = Callable[[str, float], None]
+
+
+def join_capture(
+    capture: Capture,
+    xla_dump: str | Path | None = None,
+    *,
+    overrides: RoleOverrides | None = None,
+    progress: Progress | None = None,
+) -> Joined:
+    """A capture cut into executions, joined to the dump, classed and costed. Raises HloError for a dump that cannot be used."""
+    say = progress or (lambda text, share: None)
+    say("indexing the dump", 0.5)
+    dump = index_dump(xla_dump) if xla_dump is not None else None
+    say("finding executions", 0.55)
+    ranges = annotate(capture.activities, capture.nvtx)
+    found = join(capture.activities, dump, ranges.annotations)
+    executions, execution_id = executions_table(capture.activities, found.execution, found.executions)
+    say("reading instructions", 0.8)
+    facts = _facts(found, overrides)
+    say("joining", 0.9)
+    activities = joined_activities(capture.activities, found, execution_id, executions, facts)
+    programs = {e.program.number: e.program for e in found.executions if e.program is not None}
+    return Joined(capture, activities, executions, facts, programs, join_notes(found, dump, ranges.without_work))
+
+
+def _facts(found: Join, overrides: RoleOverrides | None) -> pa.Table:
+    """The facts of every program that ran, one after another."""
+    ran: dict[int, Program] = {e.program.number: e.program for e in found.executions if e.program is not None}
+    tables = [instruction_facts(p, overrides) for p in ran.values() if p.module is not None]
+    return pa.concat_tables(tables).unify_dictionaries().combine_chunks() if tables else FACTS.empty_table()
+
+
+def overrides_from(roles: str | Path | None, manifest: str | Path | None) -> RoleOverrides | None:
+    """The roles that a file or a serving manifest gives; the roles file wins where both speak."""
+    if roles is not None:
+        return read_roles_file(Path(roles))
+    return read_manifest(Path(manifest)) if manifest is not None else None
+
+
+def analyze(
+    capture_path: str | Path,
+    xla_dump: str | Path | None = None,
+    *,
+    roles: str | Path | None = None,
+    manifest: str | Path | None = None,
+    ceilings: Mapping[str, float] | None = None,
+    progress: Progress | None = None,
+) -> tuple[Joined, AnalysisResults]:
+    """Reads, cuts, joins and analyses one capture. `ceilings` are checked overrides (GB/s, TFLOPS).
+
+    Raises ReportError for a capture, HloError for a dump or a roles file that cannot be used.
+    """
+    overrides = overrides_from(roles, manifest)
+    capture = open_capture(Path(capture_path), progress, ranges="xla")
+    joined = join_capture(capture, xla_dump, overrides=overrides, progress=progress)
+    if progress is not None:
+        progress("analysing", 0.95)
+    return joined, analyse(joined, capture_ceilings(capture, ceilings))
+
+
+def capture_ceilings(capture: Capture, overrides: Mapping[str, float] | None = None) -> Ceilings:
+    """The ceilings of the GPU that the capture ran on; of several GPUs the first, since a host's are alike."""
+    gpu = capture.info.gpus[0] if capture.info.gpus else None
+    return find_ceilings((gpu.name if gpu else None) or "", gpu.nominal_bytes_per_s if gpu else None, overrides)
