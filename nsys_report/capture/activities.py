@@ -40,7 +40,8 @@ def process_id(global_pid: Ints) -> Ints:
 
 def read_kernels(raw: Columns, strings: Strings) -> tuple[Columns, int]:
     """Kernel rows as columns of ACTIVITY, and how many have no name in the string table; takes the columns out of `raw`."""
-    ids, fallback = raw.pop("demangledName"), raw.pop("shortName")
+    # the short name is what XLA called the kernel, and what other tools group by; a library's template arguments are left out
+    ids, fallback = raw.pop("shortName"), raw.pop("demangledName")
     codes, distinct = encode(pc.coalesce(ids, fallback) if ids.null_count else ids)
     del ids, fallback
     numbers = [int(i) for i in distinct if isinstance(i, int)]
