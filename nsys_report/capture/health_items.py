@@ -1,0 +1,205 @@
+"""The sentences of a capture's health: each says what was found and the flag or habit that would mend it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nsys_report.capture.arrays import integers
+from nsys_report.capture.model import Capture
+
+Severity = Literal["ok", "info", "warning", "fatal"]
+GraphMode = Literal["node", "graph", "hidden", "none"]
+
+LOST_RANGES_WARNING = 0.01
+"""Share of XLA's ranges without a single API call inside above which records must have been lost: none in healthy captures, nearly all in
+captures whose CUPTI buffers were lost (both seen on an H200, nsys 2023.4 and 2025.3)."""
+LOST_RANGES_FATAL = 0.5
+LOST_LAUNCHES_WARNING = 0.001
+LOST_LAUNCHES_FATAL = 0.5
+OVERHEAD_WARNING = 0.05
+"""Share of the time between first and last GPU activity that the profiler may take before it is worth a warning."""
+
+_HARMLESS = (
+    "No NVTX events collected",
+    "No CUDA events collected",
+    "CUDA profiling might have not been started correctly",
+    "Not all NVTX events might have been collected",
+    "Not all CUDA events might have been collected",
+)
+"""Warnings that nsys writes for every child process that uses no CUDA, and into sound captures that cudaProfilerStop ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class HealthItem:
+    """One fact about the capture: what was found, and what to do (empty when there is nothing to mend)."""
+
+    slug: str
+    severity: Severity
+    text: str
+    remedy: str = ""
+
+
+def _share(part: int, whole: int) -> str:
+    share = 100 * part / whole if whole else 0.0
+    return f"{share:.0f} %" if share >= 10 else f"{share:.1f} %" if share >= 0.1 else "under 0.1 %"
+
+
+def kernel_items(kernels: int, mode: GraphMode, graph_launches: int) -> list[HealthItem]:
+    node = "capture again with nsys profile --cuda-graph-trace=node"
+    nocb = "or compile without graphs: XLA_FLAGS=--xla_gpu_enable_command_buffer="
+    items = []
+    if kernels:
+        items.append(HealthItem("kernels", "ok", f"{kernels:,} kernels are recorded"))
+    elif mode in ("none", "node"):
+        items.append(HealthItem("kernels", "fatal", "no kernel is recorded", "capture with nsys profile -t cuda,nvtx around running steps"))
+    if mode == "hidden":
+        text = f"graph work is unmeasured: {graph_launches:,} CUDA graph launches left no GPU record, so the GPU only looks idle"
+        items.append(HealthItem("graphs", "fatal", text, f"{node}, {nocb}"))
+    elif mode == "graph":
+        text = f"{graph_launches:,} CUDA graph launches are recorded whole: execution times, but no kernels inside them"
+        items.append(HealthItem("graphs", "warning", text, f"{node}, {nocb}"))
+    elif mode == "node":
+        items.append(HealthItem("graphs", "ok", f"kernels inside CUDA graphs are recorded ({graph_launches:,} graph launches, node mode)"))
+    else:
+        items.append(HealthItem("graphs", "ok", "no CUDA graph was launched"))
+    return items
+
+
+def lost_items(ranges: int, silent: int, lost: int, launches: int, cut: int) -> list[HealthItem]:
+    remedy = (
+        "capture fewer steps between cudaProfilerStart and Stop, after warm-up so that nothing compiles inside, let the process exit by "
+        "itself, and try --flush-on-cudaprofilerstop=true --cuda-flush-interval=100 or a newer nsys"
+    )
+    items = []
+    if ranges and silent / ranges > LOST_RANGES_WARNING:
+        text = f"records were lost: {silent:,} of {ranges:,} XLA ranges ({_share(silent, ranges)}) hold no CUDA call at all"
+        items.append(HealthItem("lost-records", "fatal" if silent / ranges > LOST_RANGES_FATAL else "warning", text, remedy))
+    if lost:
+        share = lost / launches
+        severity: Severity = "fatal" if share > LOST_LAUNCHES_FATAL else "warning" if share > LOST_LAUNCHES_WARNING else "info"
+        text = f"{lost:,} of {launches:,} kernel and graph launches ({_share(lost, launches)}) left no GPU record"
+        items.append(HealthItem("lost-launches", severity, text, remedy))
+    if not items and launches and not cut:
+        items.append(HealthItem("lost-records", "ok", f"none of {launches:,} kernel and graph launches lacks its record"))
+    return items
+
+
+def range_items(capture: Capture, modules: int) -> list[HealthItem]:
+    if capture.ranges_read == "none":
+        return []
+    remedy = "capture with nsys profile -t cuda,nvtx"
+    if not any(t.startswith("NVTX_EVENTS") for t in capture.tables):
+        return [HealthItem("ranges", "info", "no NVTX ranges: executions are found from launches and the dump", remedy)]
+    if not modules:
+        return [HealthItem("ranges", "info", "NVTX ranges, but none of XLA's: no XLA program ran, or it ran before the capture")]
+    return [HealthItem("ranges", "ok", f"XLA's NVTX ranges are there: {modules:,} executions by their account")]
+
+
+def window_items(cut: int, early: int, unlaunched: int, activities: int) -> list[HealthItem]:
+    remedy = "wait for the device (block_until_ready) before cudaProfilerStart and before cudaProfilerStop"
+    items = []
+    if early:
+        text = f"recording began inside an execution: {early:,} kernels lie before XLA's first range"
+        items.append(HealthItem("window-start", "warning", text, remedy))
+    if cut:
+        text = f"recording stopped inside an execution: the last {cut:,} launches have no record yet"
+        items.append(HealthItem("window-end", "warning", text, remedy))
+    if unlaunched:
+        share = _share(unlaunched, activities)
+        text = f"{unlaunched:,} of {activities:,} GPU activities ({share}) have no API call: launched before the window"
+        items.append(HealthItem("unlaunched", "warning" if unlaunched > 0.01 * activities else "info", text, remedy))
+    return items
+
+
+def omitted_items(capture: Capture) -> list[HealthItem]:
+    omitted = capture.omitted
+    facts = (
+        ("untimed", omitted.untimed, "GPU records without times were left out", "warning"),
+        ("before-session", omitted.before_session, "GPU records from before the session were left out", "info"),
+        ("reversed", omitted.reversed, "GPU records end before they start and count as zero long", "warning"),
+        ("without-process", omitted.without_process, "GPU records name no process, so their launches are unknown", "warning"),
+        ("without-name", omitted.without_name, "kernels have no name in the capture's string table", "warning"),
+    )
+    return [HealthItem(slug, severity, f"{count:,} {text}") for slug, count, text, severity in facts if count]  # type: ignore[arg-type]
+
+
+def overhead_items(capture: Capture) -> list[HealthItem]:
+    work = capture.activities
+    if not work.num_rows or not capture.overhead.num_rows:
+        return []
+    first, last = int(work.column("start_ns")[0].as_py()), int(pc.max(work.column("end_ns")).as_py())
+    start = np.clip(integers(capture.overhead.column("start_ns")), first, last)
+    end = np.clip(integers(capture.overhead.column("end_ns")), first, last)
+    reach = np.maximum.accumulate(end) if len(end) else end
+    before = np.concatenate([[first], reach[:-1]])
+    union = int(np.maximum(end - np.maximum(start, before), 0).sum())
+    if not union or last <= first:
+        return []
+    text = f"the profiler itself took {union / 1e6:.1f} ms ({_share(union, last - first)}) of the time between first and last GPU activity"
+    if union / (last - first) <= OVERHEAD_WARNING:
+        return [HealthItem("overhead", "info", text)]
+    return [HealthItem("overhead", "warning", text, "trace less: -t cuda,nvtx -s none --cpuctxsw=none, and warm up before the capture")]
+
+
+def copy_items(capture: Capture, unrecorded: int) -> list[HealthItem]:
+    work = capture.activities
+    pageable = pc.or_(
+        pc.fill_null(pc.equal(work.column("source_memory").cast(pa.string()), "pageable"), False),
+        pc.fill_null(pc.equal(work.column("target_memory").cast(pa.string()), "pageable"), False),
+    )
+    slow = work.filter(pageable)
+    items = []
+    if slow.num_rows:
+        size = int(pc.sum(slow.column("bytes")).as_py() or 0)
+        text = f"{slow.num_rows:,} copies ({size:,} bytes) use pageable host memory, which the driver stages"
+        items.append(HealthItem("pageable", "info", text, "copy from pinned memory"))
+    if unrecorded:
+        items.append(HealthItem("unrecorded-copies", "info", f"{unrecorded:,} copy and memset calls left no GPU record"))
+    return items
+
+
+def other_items(capture: Capture) -> list[HealthItem]:
+    items = []
+    if not any(gpu.nominal_bytes_per_s for gpu in capture.info.gpus):
+        text = "the capture does not describe its GPU: no nominal bandwidth"
+        items.append(HealthItem("gpu", "warning", text, "give the ceilings: --ceiling nominal=GB/s --ceiling measured=GB/s"))
+    processes = pc.count_distinct(capture.activities.column("global_pid")).as_py()
+    if processes > 1:
+        items.append(HealthItem("processes", "info", f"{processes} processes used the GPU"))
+    if capture.info.partial_export:
+        text = "the export was filtered by table or time: what is absent may only not have been exported"
+        items.append(HealthItem("partial-export", "info", text, "export again without --tables and --times"))
+    if not capture.memory_usage.num_rows:
+        text = "no record of allocations, so none can be found in host gaps"
+        items.append(HealthItem("memory-usage", "info", text, "nsys profile --cuda-memory-usage=true"))
+    return items
+
+
+def diagnostic_items(capture: Capture) -> list[HealthItem]:
+    """The profiler's own errors and warnings, each text once."""
+    table = capture.diagnostics
+    counted: Counter[tuple[str, str]] = Counter()
+    for severity, text in zip(table.column("severity").to_pylist(), table.column("text").to_pylist(), strict=True):
+        if severity in ("warning", "error") and text and not text.startswith(_HARMLESS):
+            counted[severity, _shorten(text)] += 1
+    remedy = "see the report's Diagnostics Summary in the Nsight Systems GUI"
+    times = {n: "once" if n == 1 else f"{n:,} times" for n in counted.values()}
+    return [
+        HealthItem("diagnostics", "warning", f"the profiler said {times[n]}: {text}", remedy) for (_, text), n in counted.most_common(3)
+    ]
+
+
+def _shorten(text: str) -> str:
+    """One line: the reason that nsys buries in its exception text, without file names, or the first line."""
+    reason = re.search(r"tag_message\*\] = (.+)", text)
+    head = text.splitlines()[0]
+    line = f"{head.split(':')[0]}: {reason.group(1)}" if reason else head
+    line = re.sub(r"(?<=\s)/\S+|^/\S+", "(path)", "".join(c if c.isprintable() else " " for c in line))
+    return line if len(line) <= 160 else line[:157] + "..."
