@@ -88,9 +88,7 @@ def _list(directory: Path) -> list[str]:
         raise DumpError(f"cannot read {directory}: {error.strerror}") from error
 
 
-def _newest(
-    directory: Path, number: int, entries: list[tuple[FileName, str]], problems: list[str]
-) -> list[tuple[FileName, str]]:
+def _newest(directory: Path, number: int, entries: list[tuple[FileName, str]], problems: list[str]) -> list[tuple[FileName, str]]:
     """The files of one module, where several modules were written under the same number: those of the newest."""
     times = {entry.timestamp for entry, _ in entries}
     if len(times) > 1:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from hlo_mapping.text.attributes import unescape
+from hlo_mapping.text.attributes import number, unescape
 from hlo_mapping.text.lexer import STRING
 
 Dim3 = tuple[int, int, int]
@@ -91,10 +91,10 @@ def read_thunk_metadata(text: str) -> tuple[ThunkMetadata, ...]:
         fields = {key: unescape(value.strip('"')) for key, value in _FIELD.findall(block)}
         entries.append(
             ThunkMetadata(
-                id=int(fields.get("thunk_id", 0)),
+                id=number(fields.get("thunk_id")),
                 kind=fields.get("thunk_kind", ""),
                 profile_annotation=fields.get("profile_annotation", ""),
-                execution_stream_id=int(fields.get("execution_stream_id", 0)),
+                execution_stream_id=number(fields.get("execution_stream_id")),
             )
         )
     return tuple(entries)
@@ -134,18 +134,17 @@ class _Node:
 def read_thunk_sequence(text: str) -> tuple[tuple[Thunk, ...], tuple[str, ...]]:
     """The top level of a thunk_sequence file of any release, and what in it could not be read."""
     root = _Node(Thunk(None, "root"), -1)
-    stack, problems, open_labels = [root], [], 0
-    for number, line in enumerate(text.splitlines(), 1):
+    stack, unread = [root], []
+    for line_number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         if found := _LINE.fullmatch(line):
             _add(stack, found, len(found["indent"]))
         elif label := _LABEL.fullmatch(line):
             _open_branch(stack, label["label"], len(label["indent"]))
-        elif open_labels == 0:
-            open_labels += 1
-            problems.append(f"line {number} is no thunk: {line.strip()[:80]!r}")
-    return tuple(node.finished() for node in root.branches.get("sequence", [])), tuple(problems)
+        else:
+            unread.append(f"line {line_number} is no thunk: {line.strip()[:80]!r}")
+    return tuple(node.finished() for node in root.branches.get("sequence", [])), tuple(unread[:1])
 
 
 def _add(stack: list[_Node], found: re.Match[str], indent: int) -> None:

@@ -59,15 +59,16 @@ def op_metadata(raw: str) -> OpMetadata:
         op_type=found.get("op_type", ""),
         op_name=found.get("op_name", ""),
         source_file=found.get("source_file", ""),
-        source_line=_number(found.get("source_line")),
-        stack_frame_id=_number(found.get("stack_frame_id")),
+        source_line=number(found.get("source_line")),
+        stack_frame_id=number(found.get("stack_frame_id")),
         scheduling_name=found.get("scheduling_name", ""),
         deduplicated_name=found.get("deduplicated_name", ""),
     )
 
 
-def _number(text: str | None) -> int:
-    return int(text) if text is not None and text.isdigit() else 0
+def number(text: str | None) -> int:
+    """The number that a text is; 0 for none and for other text."""
+    return int(text) if text is not None and text.isdecimal() else 0
 
 
 def backend_config(raw: str) -> dict[str, Any]:
@@ -139,14 +140,14 @@ def computations(opcode: str, attributes: tuple[tuple[str, str], ...]) -> tuple[
 def aliases(raw: str) -> tuple[Alias, ...]:
     """The entries of a header's input_output_alias={ {0}: (3, {}, may-alias) }."""
     found = _ALIAS.findall(raw)
-    return tuple(Alias(integers(out), int(number), integers(index), kind or "may-alias") for out, number, index, kind in found)
+    return tuple(Alias(integers(out), int(parameter), integers(index), kind or "may-alias") for out, parameter, index, kind in found)
 
 
 def donors(raw: str) -> tuple[tuple[int, tuple[int, ...]], ...]:
     """The entries of a header's buffer_donor={ (3, {}) }: (parameter number, index in it)."""
-    return tuple((int(number), integers(index)) for number, index in _DONOR.findall(raw))
+    return tuple((int(parameter), integers(index)) for parameter, index in _DONOR.findall(raw))
 
 
 def operand_aliases(raw: str) -> tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]:
     """The entries of output_to_operand_aliasing={{0}: (2, {})}: (output index, operand number, index in that operand)."""
-    return tuple((integers(out), int(number), integers(index)) for out, number, index, _ in _ALIAS.findall(raw))
+    return tuple((integers(out), int(operand), integers(index)) for out, operand, index, _ in _ALIAS.findall(raw))

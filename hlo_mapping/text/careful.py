@@ -111,7 +111,7 @@ def header_error(source: Source) -> HloSyntaxError:
 
 def parameter_number(source: Source, head: Head) -> int:
     """The number in a parameter's parentheses."""
-    if not head.arguments.isdigit():
+    if not head.arguments.isdecimal():
         raise source.error("expected a parameter number", head.arguments_at, head.arguments_at + len(head.arguments))
     return int(head.arguments)
 

@@ -28,7 +28,11 @@ LITERAL_OPCODES = frozenset({"constant", "parameter"})
 
 def parse_module(text: str, source: str = "<text>") -> Module:
     """Read the text of one HLO module; `source` names it in errors. HloSyntaxError says where the text is wrong, and how."""
-    return _Parser(Source(text.replace("\r\n", "\n"), source)).module()
+    whole = Source(text.replace("\r\n", "\n"), source)
+    try:
+        return _Parser(whole).module()
+    except RecursionError:
+        raise whole.error("a shape is nested too deeply to be read", 0) from None
 
 
 class _Parser:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hlo_mapping.text.attributes import pairs, unquote
+from hlo_mapping.text.attributes import number, pairs, unquote
 
 TITLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _ROW = re.compile(r"(\d+) (.*)")
@@ -26,14 +26,14 @@ def read_frames(tables: str) -> dict[int, Frame]:
     rows = _read_rows(tables)
     files, functions, places = rows["FileNames"], rows["FunctionNames"], rows["FileLocations"]
     frames: dict[int, Frame] = {}
-    for number, text in rows["StackFrames"].items():
+    for frame_id, text in rows["StackFrames"].items():
         frame = pairs(text)
-        place = pairs(places.get(int(frame.get("file_location_id", 0)), ""))
-        frames[number] = Frame(
-            file=unquote(files.get(int(place.get("file_name_id", 0)), "")),
-            function=unquote(functions.get(int(place.get("function_name_id", 0)), "")),
-            line=int(place.get("line", 0)),
-            parent=max(0, int(frame.get("parent_frame_id", 1)) - 1),
+        place = pairs(places.get(number(frame.get("file_location_id")), ""))
+        frames[frame_id] = Frame(
+            file=unquote(files.get(number(place.get("file_name_id")), "")),
+            function=unquote(functions.get(number(place.get("function_name_id")), "")),
+            line=number(place.get("line")),
+            parent=max(0, number(frame.get("parent_frame_id")) - 1),
         )
     return frames
 

@@ -44,7 +44,8 @@ def test_mlir_attributes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "plain"), [(r"a\'b", "a'b"), (r"\n\t\"", '\n\t"'), (r"\012", "\n"), (r"\303\251\x41", "éA"), (r"\\012", "\\012"), ("plain", "plain")]
+    ("text", "plain"),
+    [(r"a\'b", "a'b"), (r"\n\t\"", '\n\t"'), (r"\012", "\n"), (r"\303\251\x41", "éA"), (r"\\012", "\\012"), ("plain", "plain")],
 )
 def test_escapes(text: str, plain: str) -> None:
     assert attributes.unescape(text) == plain

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hlo_mapping.errors import HloSyntaxError
 from hlo_mapping.text.parser import parse_module
@@ -122,3 +126,9 @@ def test_an_empty_computation() -> None:
     error = fail("HloModule m\n\nENTRY e {\n}\n")
     assert "computation e holds no instructions" in str(error)
     assert error.location == "t.txt:4:1"
+
+
+@given(st.integers(0, len(GOOD)), st.integers(0, 40), st.text(st.sampled_from('{}()[]",=% \n/*#\\a1é²'), max_size=6))
+def test_damaged_text_gives_a_module_or_a_syntax_error(start: int, cut: int, put: str) -> None:
+    with suppress(HloSyntaxError):
+        parse_module(GOOD[:start] + put + GOOD[start + cut :])

@@ -170,7 +170,7 @@ def test_operand_notations(line: str, operands: list[Operand]) -> None:
 
 @pytest.mark.parametrize(
     "literal",
-    ["5", "-inf", "nan", "{1, 2, 3}", "{...}", "{ { 1, 2 }, { 3, 4 } }", "false", "(1, -2)", "{(1, 2), (3, 4)}", "{\n    {1, 2},\n    {3}\n  }"],
+    ["5", "-inf", "nan", "{1, 2, 3}", "{...}", "{ { 1, 2 }, { 3, 4 } }", "false", "(1, -2)", "{(1, 2)}", "{\n    {1, 2},\n    {3}\n  }"],
 )
 def test_constants_of_any_kind(literal: str) -> None:
     instruction = only(f'%r = f32[] constant({literal}), metadata={{op_name="c"}}'.replace("\n  ", "\n"))

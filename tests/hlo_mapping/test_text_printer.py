@@ -42,7 +42,8 @@ ENTRY %e () -> f32[] {
 
 
 NAMES = st.from_regex(r"[a-z_][a-z0-9_.\-]{0,8}", fullmatch=True)
-SHAPES = st.sampled_from([Shape("f32", (2, 3)), Shape("s4", (8,)), Shape("token"), Shape("tuple", elements=(Shape("pred"), Shape("bf16", (1,))))])
+PAIR = Shape("tuple", elements=(Shape("pred"), Shape("bf16", (1,))))
+SHAPES = st.sampled_from([Shape("f32", (2, 3)), Shape("s4", (8,)), Shape("token"), PAIR])
 QUOTED = st.text(st.characters(codec="utf-8", exclude_characters='\\"\r'), max_size=12).map('"{}"'.format)
 FLAT = st.from_regex(r"[a-z0-9_=:x>\-]{0,6}", fullmatch=True) | QUOTED
 BRACED = st.recursive(FLAT, lambda inner: st.lists(inner, max_size=3).map(lambda parts: "{" + ",".join(parts) + "}"), max_leaves=8)
@@ -61,7 +62,8 @@ def computations(draw: st.DrawFn, name: str, is_entry: bool) -> Computation:
         else:
             index = st.lists(st.integers(0, 20), max_size=2).map(tuple)
             operands = draw(st.lists(st.builds(Operand, st.sampled_from(sorted(made)), index), max_size=7))
-            made[made_name] = Instruction(made_name, shape, draw(st.sampled_from(["add", "custom-call"])), tuple(operands), attributes=attributes)
+            opcode = draw(st.sampled_from(["add", "custom-call"]))
+            made[made_name] = Instruction(made_name, shape, opcode, tuple(operands), attributes=attributes)
     return Computation(name, tuple(made.values()), is_entry, by_name=made)
 
 
