@@ -12,13 +12,14 @@ from nsys_report import __version__
 from nsys_report.analysis.ceilings import parse_overrides
 from nsys_report.columns import ACTIVITY_TABLE, EXECUTION_TABLE
 from nsys_report.reports.build import TOP, Subject, build_report
-from nsys_report.reports.model import Notice, Report, Table
+from nsys_report.reports.model import Report, Table
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
     from nsys_report.analysis.results import AnalysisResults
+    from nsys_report.capture.health import Health
     from nsys_report.joined import Joined
 
 Progress = Callable[[str, float], None]
@@ -30,8 +31,10 @@ class Analysis:
 
     joined: Joined
     results: AnalysisResults
-    notices: tuple[Notice, ...] = ()
+    health: Health
+    xla_dump: Path | None = None
     narrowed: str = ""
+    """What it was narrowed to, in words; "" for the whole capture."""
 
     @property
     def activities(self) -> pd.DataFrame:
@@ -74,7 +77,7 @@ class Analysis:
 
     def subject(self, name: str | None = None) -> Subject:
         """This analysis under a name, as the report takes it."""
-        return Subject(name or self.joined.capture.path.name, self.joined, self.results, self.notices, self.narrowed)
+        return Subject(name or self.joined.capture.path.name, self.joined, self.results, self.health, self.xla_dump, self.narrowed)
 
     def report(self, top: int | None = TOP) -> Report:
         """The report, as every page and document is made from it; `top` rows of long tables on short pages."""
@@ -135,6 +138,8 @@ def analyze(
     `ceilings` gives measured or nominal in GB/s, bf16, tf32, f32, fp8 or int8 in TFLOPS. Raises ReportError or HloError.
     """
     from nsys_report import pipeline
+    from nsys_report.capture.health import health
 
     checked = parse_overrides(f"{name}={value}" for name, value in (ceilings or {}).items())
-    return pipeline.analyze(capture, xla_dump, roles=roles, manifest=manifest, ceilings=checked, progress=progress)
+    joined, results = pipeline.analyze(capture, xla_dump, roles=roles, manifest=manifest, ceilings=checked, progress=progress)
+    return Analysis(joined, results, health(joined.capture), None if xla_dump is None else Path(xla_dump))

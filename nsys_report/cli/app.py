@@ -32,6 +32,7 @@ class Commands(click.Group):
         if len(rest) != len(args):
             os.environ[DEBUG] = "1"
         if rest and rest[0] not in COMMANDS and rest[0] not in ("--help", "-h", "--version"):
+            _refuse_misspelt(rest[0], ctx)
             rest = ["report", *rest]
         return super().parse_args(ctx, rest)
 
@@ -48,6 +49,15 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+def _refuse_misspelt(word: str, ctx: click.Context) -> None:
+    """A word that is no file but nearly a command is not taken for a capture."""
+    import difflib
+
+    close = difflib.get_close_matches(word, COMMANDS, 1)
+    if close and not os.path.exists(word):
+        raise click.UsageError(f"there is no command and no file {word!r}; did you mean the command {close[0]}?", ctx)
 
 
 def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:

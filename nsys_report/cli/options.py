@@ -13,8 +13,6 @@ CLASSES = ("weights", "kv_write", "kv_gather", "attention", "other")
 A_PATH = click.Path(path_type=Path)
 
 captures_argument = click.argument("captures", metavar="CAPTURE...", nargs=-1, required=True, type=A_PATH)
-capture_argument = click.argument("capture", metavar="CAPTURE", type=A_PATH)
-xla_dump_option = click.option("--xla-dump", metavar="DIR", type=A_PATH, help="What XLA wrote with --xla_dump_to=DIR in the same run.")
 
 
 def role_options(command: Decorated) -> Decorated:

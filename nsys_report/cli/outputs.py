@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +69,12 @@ def _write_tables(finished: Finished, directory: Path) -> None:
     from nsys_report.reports.export import write_tables
 
     for name, analysis in finished.analyses.items():
-        write_tables(analysis.tables(), directory / name if len(finished.analyses) > 1 else directory)
+        write_tables(analysis.tables(), directory / folder_name(name) if len(finished.analyses) > 1 else directory)
+
+
+def folder_name(part: str) -> str:
+    """A part's name as the name of one folder."""
+    return re.sub(r"[^\w.-]+", "-", part).strip("-").removesuffix(".sqlite")
 
 
 OUTPUTS = (

@@ -11,6 +11,7 @@ import click
 from nsys_report.cli.options import captures_argument, ceiling_option, narrowing_options, role_options
 from nsys_report.cli.outputs import OUTPUTS, Finished, Output
 from nsys_report.cli.page import report_text
+from nsys_report.cli.pairs import dumps_option, pairs, part_names
 from nsys_report.cli.progress import progress_line
 
 if TYPE_CHECKING:
@@ -27,14 +28,7 @@ def output_options(command: Any) -> Any:
 
 @click.command("report", short_help="Where the time of a capture goes.")
 @captures_argument
-@click.option(
-    "--xla-dump",
-    "dumps",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    help="What XLA wrote with --xla_dump_to=DIR in the same run. Of several captures: once for all, or once for each.",
-)
+@dumps_option
 @role_options
 @ceiling_option
 @narrowing_options
@@ -64,11 +58,11 @@ def command(
 
     wanted = [(output, path) for output in OUTPUTS if (path := paths[output.key]) is not None]
     _check_outputs(wanted)
-    pairs = _pairs(captures, dumps)
+    matched = pairs(captures, dumps)
     selection = Selection(modules, executions, classes)
     given = parse_overrides(ceilings)
     analyses = {}
-    for name, (capture, dump) in zip(part_names(captures), pairs, strict=True):
+    for name, (capture, dump) in zip(part_names(captures), matched, strict=True):
         analysis = _analyze(capture, dump, roles, manifest, given, f"{name}: " if len(captures) > 1 else "")
         analyses[name] = selection.narrow(analysis)
     report = build_report([a.subject(name) for name, a in analyses.items()], f"nsys-report {__version__}", top or None)
@@ -95,26 +89,6 @@ def _check_outputs(wanted: Sequence[tuple[Output, Path]]) -> None:
             output.require(path)
         elif output.to_stdout is None:
             raise click.UsageError(f"{output.option} writes no stream: name a {output.metavar.lower()}")
-
-
-def _pairs(captures: tuple[Path, ...], dumps: tuple[Path, ...]) -> list[tuple[Path, Path | None]]:
-    """Each capture with its dump."""
-    if len(dumps) not in (0, 1, len(captures)):
-        raise click.UsageError(f"{len(dumps)} --xla-dump for {len(captures)} captures: give one for all, or one for each")
-    if not dumps:
-        return [(capture, None) for capture in captures]
-    return list(zip(captures, dumps if len(dumps) == len(captures) else dumps * len(captures), strict=True))
-
-
-def part_names(captures: Sequence[Path]) -> list[str]:
-    """A short name for each capture, no two alike: the file's name, with as many of its folders as it takes."""
-    parts = [capture.absolute().parts for capture in captures]
-    names = [p[-1] for p in parts]
-    for depth in range(2, max(map(len, parts), default=0) + 1):
-        if len(set(names)) == len(names):
-            return names
-        names = ["/".join(p[-depth:]) for p in parts]
-    return [f"{name} ({number})" for number, name in enumerate(names, 1)] if len(set(names)) < len(names) else names
 
 
 def _deliver(finished: Finished, wanted: Sequence[tuple[Output, Path]]) -> None:

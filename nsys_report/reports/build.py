@@ -4,35 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsys_report.reports import programs, whole
-from nsys_report.reports.model import Fact, Notice, Part, Report, Section, Table
+from nsys_report.reports import notices, programs, whole
+from nsys_report.reports.model import Fact, Part, Report, Section, Table
 from nsys_report.reports.present import Record
-from nsys_report.reports.units import count, duration, phrase, share, size
+from nsys_report.reports.units import count, duration, share, size
 
 if TYPE_CHECKING:
     from nsys_report.analysis.results import AnalysisResults
+    from nsys_report.capture.health import Health
     from nsys_report.joined import Joined
 
 LEAST_SHARE = 0.03
 """Share of the programs' kernel time from which a program gets a section of its own."""
 MOST_SECTIONS = 6
+SUMMED = (
+    "launches_per_execution",
+    "bytes_accessed",
+    "floor_measured_ns",
+    "floor_nominal_ns",
+    "weight_bytes",
+    "kv_read_bytes",
+    "kv_write_bytes",
+    "wasted_bytes",
+    "flops",
+)
+"""Figures of classes that add up over them."""
 TOP = 12
 """Rows of long tables on short pages, where the reader does not say."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One analysed capture to report on; `notices` says what is wrong with the capture itself."""
+    """One analysed capture to report on."""
 
     name: str
     joined: Joined
     results: AnalysisResults
-    notices: tuple[Notice, ...] = ()
+    health: Health
+    xla_dump: Path | None = None
     narrowed: str = ""
     """What the reader narrowed the report to, in words; "" for everything."""
 
@@ -47,7 +62,7 @@ def build_part(subject: Subject, top: int | None = TOP) -> Part:
     sections = [*_program_sections(subject, top), *whole.kernel_sections(subject, top), *whole.coverage_sections(subject)]
     facts = whole.facts(subject)
     lines = (whole.ceilings_line(subject.results.ceilings), *((f"Narrowed to {subject.narrowed}.",) if subject.narrowed else ()))
-    return Part(subject.name, whole.headline(subject), lines, facts, (*subject.notices, *_notices(subject)), tuple(sections))
+    return Part(subject.name, whole.headline(subject), lines, facts, tuple(notices.all_notices(subject)), tuple(sections))
 
 
 def _program_sections(subject: Subject, top: int | None) -> Iterable[Section]:
@@ -130,23 +145,3 @@ def _floor(record: Record, classes: pa.Table) -> tuple[tuple[Fact, ...], tuple[s
                 facts += [Fact(f"floor_{name}_ns", f"floor {name}", floor, "ns"), Fact(f"of_floor_{name}", f"of {name}", ratio, "ratio")]
         lines.append(": ".join((parts[0], "; ".join(parts[1:]))) + "." if len(parts) > 1 else parts[0] + ".")
     return tuple(facts), tuple(lines)
-
-
-def _notices(subject: Subject) -> Iterable[Notice]:
-    """What the cut and the join have to say for themselves."""
-    for note in subject.joined.notes:
-        yield Notice("join", note, severity="info")
-    table = subject.joined.executions
-    tied = table.filter(pc.is_valid(table["tied_modules"]))
-    if len(tied):
-        names = pc.unique(tied["tied_modules"]).to_pylist()
-        shown = "; ".join(names[:3]) + ("; …" if len(names) > 3 else "")
-        yield Notice(
-            "tied-modules",
-            f"{count(len(tied))} executions fit other programs of the dump just as well: {shown}",
-            "Their kernels are the same; dump each run into an empty directory to leave old programs out.",
-            "info",
-        )
-
-
-__all__ = ["TOP", "Subject", "build_part", "build_report", "phrase"]

@@ -14,7 +14,7 @@ from nsys_report.reports.units import UNITS, Value, phrase, words
 FORMAT_VERSION = 1
 """Version of the report as a document. 1: the first."""
 
-Severity = Literal["info", "warning", "error"]
+Severity = Literal["ok", "info", "warning", "error"]
 
 
 @dataclass(frozen=True, slots=True)

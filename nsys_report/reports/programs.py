@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,7 +33,7 @@ MODULES = (
     Show("host_gap_ns", "host gap"),
     Show("host_gap_p10_ns", "p10", 3),
     Show("host_gap_p90_ns", "p90", 3),
-    Show("kernel_time_share", "of all kernel time", 2),
+    Show("kernel_time_share", "share", 2),
 )
 
 _FIGURES = (
@@ -91,7 +92,12 @@ def modules_table(modules: pa.Table) -> Table:
         notes.append(
             f"{count(left_out)} executions were cut off by the capture's window or lost records, and are in no figure but the count"
         )
-    return present(modules, MODULES, "modules", "Programs", words={"hlo_module": _name}, notes=tuple(notes))
+    names = Counter(modules["hlo_module"].to_pylist())
+
+    def name(record: Record) -> Value:
+        return title_of(record) if names[record["hlo_module"]] > 1 else _name(record)
+
+    return present(modules, MODULES, "modules", "Programs", words={"hlo_module": name}, notes=tuple(notes))
 
 
 def _name(record: Record) -> Value:

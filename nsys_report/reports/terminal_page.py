@@ -16,9 +16,11 @@ from nsys_report.reports.units import SHORTENED, shorten, visible
 LEAST_NAME = 14
 """Characters that a name keeps before whole columns are left out."""
 LEAST_WIDTH = 40
+NOT_MISSED = 7
+"""Columns as little dear as this are left out without a word: they are in the page and the documents."""
 GAP = "  "
 HEADING, QUIET, STRONG, SIGN = "bold cyan", "dim", "bold", "yellow"
-SEVERITIES = {"info": ("·", "default"), "warning": ("!", "yellow"), "error": ("✗", "bold red")}
+SEVERITIES = {"ok": ("✓", "green"), "info": ("·", "default"), "warning": ("!", "yellow"), "error": ("✗", "bold red")}
 
 
 def render(report: Report, width: int = 120, color: bool = False) -> str:
@@ -76,7 +78,7 @@ def _section(section: Section, width: int) -> Iterator[Text]:
     yield Text(visible(section.title).upper() if section.module is None else visible(section.title), style=HEADING)
     for line in section.lines:
         yield from _wrapped(line, width)
-    if section.facts:
+    if section.facts and not section.lines:  # the lines say the same in a sentence
         yield from _wrapped(" · ".join(f"{fact.label} {fact.words}" for fact in section.facts), width)
     for notice in section.notices:
         yield from _notice(notice, width)
@@ -123,7 +125,7 @@ def _below(table: Table, rows: tuple[Row, ...], kept: list[int], width: int) -> 
     hidden = len(table.rows) - len(rows)
     if hidden:
         yield from _wrapped(f"… {hidden:,} more of {len(table.rows):,} rows (--top)", width, QUIET)
-    gone = [column.heading for column in table.columns if column.key not in columns]
+    gone = [column.heading for column in table.columns if column.key not in columns and column.keep < NOT_MISSED]
     if gone:
         yield from _wrapped(f"no room for: {', '.join(gone)}", width, QUIET)
     for note in table.notes:

@@ -1,0 +1,55 @@
+"""What the reader must know before trusting a figure: what the capture lacks, what the join could not settle, what was not given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from nsys_report.reports.model import Notice, Severity
+
+if TYPE_CHECKING:
+    from nsys_report.capture.health import Health
+    from nsys_report.reports.build import Subject
+
+DUMP_FLAGS = "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_as_text'"
+SEVERITIES: dict[str, Severity] = {"fatal": "error", "warning": "warning", "info": "info", "ok": "ok"}
+
+
+def all_notices(subject: Subject) -> Iterable[Notice]:
+    """Everything there is to say, the capture's own lacks first."""
+    yield from health_notices(subject.health)
+    yield from _xla(subject)
+    for note in subject.joined.notes:
+        yield Notice("join", note[:1].upper() + note[1:] + ("" if note.endswith(".") else "."), severity="warning")
+
+
+def health_notices(health: Health, everything: bool = False) -> Iterable[Notice]:
+    """What is wrong with the capture, worst first; with `everything`, what is well too, in the order of the check."""
+    items = [item for item in health.items if everything or item.severity in ("fatal", "warning")]
+    if not everything:
+        items.sort(key=lambda item: item.severity != "fatal")
+    for item in items:
+        yield Notice(item.slug, _sentence(item.text), _sentence(item.remedy), SEVERITIES[item.severity])
+
+
+def _sentence(text: str) -> str:
+    """A capital at the start and a full stop at the end, but where a command or a flag stands there."""
+    start = text[:1] if text.startswith(("nsys ", "-")) else text[:1].upper()
+    return start + text[1:] + ("." if text[-1:].isalnum() or text.endswith(("%", ")")) else "")
+
+
+def _xla(subject: Subject) -> Iterable[Notice]:
+    """Nothing of XLA, or nothing to join it to."""
+    if len(subject.joined.executions):
+        if subject.xla_dump is None:
+            hint = f"Run with {DUMP_FLAGS}, and give the directory: --xla-dump DIR."
+            yield Notice("no-dump", "No XLA dump was given: kernels have no HLO instruction, class or bytes.", hint, "info")
+        return
+    if subject.health.xla_modules:
+        return
+    if subject.xla_dump is None:
+        hint = f"If XLA ran, give what it wrote: --xla-dump DIR ({DUMP_FLAGS})."
+        yield Notice("no-xla", "Nothing of XLA is in this capture: it has none of XLA's ranges, and no dump was given.", hint, "info")
+    else:
+        hint = "Give the dump that the same run wrote."
+        yield Notice("no-fit", f"Nothing in this capture is a program of {subject.xla_dump}.", hint, "warning")

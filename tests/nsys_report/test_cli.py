@@ -1,0 +1,224 @@
+"""The command line: usage, errors as text with their exit codes, output that stays data."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from nsys_report.cli import app
+from nsys_report.cli.pairs import part_names
+from nsys_report.columns import ACTIVITY_TABLE, EXECUTION_TABLE
+
+ROOT = Path(__file__).parent.parent.parent
+DECODE = ROOT / "fixtures" / "decode"
+CAPTURE, DUMP = str(DECODE / "capture.sqlite"), str(DECODE / "xla_dump")
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a command line."""
+    code = app.run(list(map(str, arguments)))
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.delenv(app.DEBUG, raising=False)
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "--help")
+    assert code == 0
+    assert all(f"\n  {name} " in out for name in app.COMMANDS)
+
+
+def test_help_does_not_wait_for_pandas() -> None:
+    script = (
+        "import sys; from nsys_report.cli import app; app.run(['--help']); print({'pandas', 'pyarrow', 'numpy', 'rich'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.endswith("set()\n")
+
+
+def test_report_is_the_default_command(capsys: pytest.CaptureFixture[str]) -> None:
+    missing = "no-such-file.sqlite"
+    assert run(capsys, missing) == run(capsys, "report", missing)
+
+
+def test_a_missing_capture_is_an_input_error_without_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "no-such-file.sqlite")
+    assert (code, out) == (1, "")
+    assert err.startswith("error: no-such-file.sqlite: no such file\n  → ")
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"not a database at all, but text that is long enough to be one", b"SQLite format 3\0 and then nothing"]
+)
+def test_what_is_no_database_is_an_input_error(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "capture.sqlite"
+    path.write_bytes(content)
+    code, out, err = run(capsys, str(path))
+    assert (code, out) == (1, "")
+    assert err.startswith("error: ") and str(path) in err and "Traceback" not in err
+    assert os.listdir(tmp_path) == ["capture.sqlite"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["report"],
+        [CAPTURE, "--no-such-option"],
+        [CAPTURE, "--ceiling", "measured"],
+        [CAPTURE, "--ceiling", "measured=-3"],
+        [CAPTURE, "--ceiling", "speed=3"],
+        [CAPTURE, "--top", "many"],
+        [CAPTURE, "--class", "weight"],
+        [CAPTURE, "--min-coverage", "95"],
+        [CAPTURE, CAPTURE, CAPTURE, "--xla-dump", DUMP, "--xla-dump", DUMP],
+        [CAPTURE, "--tables", "-"],
+        ["modules"],
+    ],
+)
+def test_wrong_usage_exits_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ") and "Traceback" not in err
+
+
+def test_a_misspelt_command_is_told_from_a_capture(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "chek")
+    assert code == 2
+    assert "did you mean the command check?" in err
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, out, err = run(capsys, "no-such-file.sqlite", "--json", str(tmp_path / "none" / "report.json"))
+    assert (code, out) == (1, "")
+    assert "cannot write" in err and "no such file" not in err
+
+
+def test_an_empty_or_missing_dump_is_an_input_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for directory in (tmp_path, tmp_path / "none", Path(CAPTURE)):
+        code, out, err = run(capsys, CAPTURE, "--xla-dump", str(directory))
+        assert (code, out) == (1, "")
+        assert err.startswith("error: ") and "Traceback" not in err
+
+
+def test_an_unforeseen_failure_is_one_sentence_unless_debugging(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: object, **_options: object) -> None:
+        raise KeyError("surprise")
+
+    monkeypatch.setattr("nsys_report.notebook.analyze", fail)
+    code, _, err = run(capsys, CAPTURE)
+    assert code == 1
+    assert "KeyError" in err and "--debug" in err and "Traceback" not in err
+    with pytest.raises(KeyError):
+        run(capsys, "--debug", CAPTURE)
+
+
+def test_interrupting_is_no_error_report(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_args: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nsys_report.notebook.analyze", interrupt)
+    code, out, err = run(capsys, CAPTURE)
+    assert (code, out) == (130, "")
+    assert "interrupted" in err and "Traceback" not in err
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    command = f"{sys.executable} profile_report.py {CAPTURE} | head -n 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.startswith("capture.sqlite: NVIDIA H200")
+    assert done.stderr == ""
+
+
+def test_json_on_stdout_is_the_document_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, CAPTURE, "--json", "-")
+    document = json.loads(out)
+    assert (code, err, document["format"]) == (0, "", "nsys-report")
+    assert document["captures"][0]["facts"]["kernels"]["value"] == 1620
+
+
+def test_files_are_written_and_named_and_the_page_is_plain(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, out, err = run(capsys, CAPTURE, "--xla-dump", DUMP, "--json", tmp_path / "report.json", "--tables", tmp_path / "tables")
+    assert code == 0
+    assert err.splitlines() == [f"wrote {tmp_path / 'report.json'}", f"wrote {tmp_path / 'tables'}"]
+    assert out.startswith("capture.sqlite: NVIDIA H200 · nsys 2023.4.4") and "\x1b" not in out
+    names = ["activities.parquet", "classes.parquet", "executions.parquet", "instructions.parquet"]
+    assert sorted(os.listdir(tmp_path / "tables")) == names
+    assert pq.read_schema(tmp_path / "tables" / "activities.parquet").names == ACTIVITY_TABLE.names
+    assert pq.read_schema(tmp_path / "tables" / "executions.parquet").names == EXECUTION_TABLE.names
+
+
+def test_the_same_capture_gives_the_same_bytes(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = (CAPTURE, "--xla-dump", DUMP, "--json", "-")
+    assert run(capsys, *arguments) == run(capsys, *arguments)
+
+
+def test_several_captures_get_a_part_each_and_a_summary(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    other = tmp_path / "other" / "capture.sqlite"
+    other.parent.mkdir()
+    other.symlink_to(CAPTURE)
+    code, out, _ = run(capsys, CAPTURE, str(other), "--tables", str(tmp_path / "tables"))
+    assert code == 0
+    assert out.startswith("Captures\n")
+    assert "decode/capture.sqlite: NVIDIA" in out and "other/capture.sqlite: NVIDIA" in out
+    assert (tmp_path / "tables" / "other-capture" / "activities.parquet").is_file()
+
+
+def test_the_gate_exits_3_after_the_report(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, CAPTURE, "--min-coverage", "0.95")
+    assert code == 3
+    assert "0.0 %" in err and "95.0 %" in err
+    assert out.startswith("capture.sqlite")
+    assert run(capsys, CAPTURE, "--xla-dump", DUMP, "--min-coverage", "0.95")[0] == 0
+
+
+def test_a_program_that_is_not_there_is_named_with_those_that_are(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, CAPTURE, "--module", "jit_decode_stp")
+    assert code == 2
+    assert "did you mean jit_decode_step?" in err
+    code, _, err = run(capsys, CAPTURE, "--execution", "4000")
+    assert code == 2
+    assert "no execution 4000" in err
+
+
+def test_narrowing_to_a_program_and_an_execution(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, CAPTURE, "--module", "jit_decode_step", "--json", "-")
+    part = json.loads(out)["captures"][0]
+    rows = part["sections"][0]["tables"]["modules"]["rows"]
+    assert (code, [r["hlo_module"] for r in rows], rows[0]["executions"]) == (0, ["jit_decode_step"], 10)
+    code, out, _ = run(capsys, CAPTURE, "--execution", "3", "--json", "-")
+    rows = json.loads(out)["captures"][0]["sections"][0]["tables"]["modules"]["rows"]
+    assert (code, len(rows), rows[0]["executions"]) == (0, 1, 1)
+
+
+def test_check_says_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "check", CAPTURE, "--xla-dump", DUMP)
+    assert code == 0
+    assert "✓ 1,620 kernels are recorded." in out
+    assert "✓ 40 executions of 3 programs, found by nvtx." in out
+
+
+def test_ceilings_lists_the_gpus(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "ceilings")
+    assert code == 0
+    line = next(line for line in out.splitlines() if line.startswith("GB10"))
+    assert "273" in line and "233" in line
+
+
+def test_names_of_parts_are_short_and_distinct() -> None:
+    assert part_names([Path("/a/b/one.sqlite"), Path("/a/b/two.sqlite")]) == ["one.sqlite", "two.sqlite"]
+    assert part_names([Path("/a/x/capture.sqlite"), Path("/a/y/capture.sqlite")]) == ["x/capture.sqlite", "y/capture.sqlite"]
+    assert part_names([Path("/a/c.sqlite"), Path("/a/c.sqlite")]) == ["c.sqlite (1)", "c.sqlite (2)"]

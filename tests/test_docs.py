@@ -1,0 +1,61 @@
+"""The README and the page of columns say what the program does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+import nsys_report
+from nsys_report.cli.app import COMMANDS, group
+from tests import columns_page
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_page_of_columns_is_written_from_the_schemas() -> None:
+    assert columns_page.PAGE.read_text(encoding="utf-8") == columns_page.page(), "run python -m tests.columns_page"
+
+
+@pytest.mark.parametrize("schema", [schema for schema, _ in columns_page.TABLES.values()], ids=columns_page.TABLES)
+def test_every_column_says_what_it_is(schema: object) -> None:
+    assert all(text.strip() for text in columns_page.about(schema).values())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_stands_in_the_readme_and_has_help(name: str) -> None:
+    assert f"nsys-report {name}" in README
+    command = group.get_command(click.Context(group), name)
+    assert command is not None and command.help
+
+
+def test_every_option_of_report_stands_in_the_readme() -> None:
+    command = group.get_command(click.Context(group), "report")
+    assert command is not None
+    options = [o for p in command.params if isinstance(p, click.Option) for o in p.opts]
+    assert [o for o in options if f"`{o}" not in README] == []
+
+
+def test_links_in_the_readme_lead_somewhere() -> None:
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", README) if "://" not in link]
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_ci_runs_the_readmes_test_command() -> None:
+    assert "bash tests/run" in README
+    assert "bash tests/run" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_public_names_are_sorted_and_there() -> None:
+    assert nsys_report.__all__ == sorted(nsys_report.__all__)
+    assert all(getattr(nsys_report, name) is not None for name in nsys_report.__all__)
+
+
+def test_files_the_readme_runs_on_are_there() -> None:
+    paths = re.findall(r"\bfixtures/[\w./-]+", README)
+    assert paths
+    assert [p for p in paths if not (ROOT / p).exists()] == []
