@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-from hlo_mapping.matching.names import AUTOTUNER, HELPER, SECONDARY
+from hlo_mapping.matching.names import AUTOTUNER, HELPER, LIBRARY_NAMES, SECONDARY, XLA_EMITTED, kernel_name
 from hlo_mapping.matching.schedule import COPY, KERNEL, LIBRARY, MEMSET, READBACK, SKIP_COST, VIRTUAL, Schedule, Step
 from hlo_mapping.matching.tokens import Token
 
@@ -25,6 +25,9 @@ OTHER_SIZE = 0.8
 
 STRANGE_LIBRARY = 2.0
 """A library call launching a kernel that the program itself emits under that name."""
+
+UNUSUAL_LIBRARY = 1.2
+"""A library call launching a kernel that kernels of such calls are not called like."""
 
 BUDGET = 12.0
 """Most that may be skipped at once; dearer gaps are not looked for."""
@@ -98,10 +101,15 @@ class Automaton:
     def _judge_library(self, step: Step, token: Token) -> tuple[float, int] | None:
         if token.kind != "kernel":
             return (0.1, 0) if token.kind in ("memset", "copy") else None
-        if token.name in self.schedule.own_names:
-            return (STRANGE_LIBRARY, 0)
+        if step.instruction is not None and token.name == kernel_name(step.instruction):
+            return (0.0, 1)
+        if token.name in self.schedule.own_names or XLA_EMITTED.search(token.name):
+            return (STRANGE_LIBRARY, 0) if step.thunk_kind == "kCustomCall" else None
         if AUTOTUNER.search(token.name):
             return None
+        usual = next((names for kinds, names in LIBRARY_NAMES if kinds.search(step.thunk_kind)), None)
+        if usual is not None and not usual.search(token.name) and not SECONDARY.search(token.name):
+            return (UNUSUAL_LIBRARY, 0)
         return (0.3, 0) if SECONDARY.search(token.name) else (0.0, 0)
 
     def _search(self, state: int, token: int) -> tuple[Move, ...]:

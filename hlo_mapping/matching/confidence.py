@@ -26,19 +26,23 @@ GOOD_FIT, POOR_FIT = 0.9, 0.5
 """Shares of exactly expected launches: from GOOD_FIT on an execution is its program's, below POOR_FIT it is not."""
 
 
-def fit(exact: int, extra: int, missing: int, launches: int, free: int) -> float:
+NO_EVIDENCE = 0.4
+"""Confidence where nothing of an execution can be judged: a program of library calls alone, found blind."""
+
+
+def fit(exact: int, extra: int, missing: int, launches: int, free: int) -> float | None:
     """The share of an execution that is just as expected: exact over exact, unexpected, inexact and missing launches.
 
-    `free` launches (library kernels and their helpers) can be neither exact nor wrong and do not count.
+    `free` launches (library kernels and their helpers) can be neither exact nor wrong and do not count; None where none are left.
     """
     judged = launches - free + missing
-    return 1.0 if judged <= 0 else exact / judged
+    return None if judged <= 0 else exact / judged
 
 
-def judge(automaton: Automaton, codes: np.ndarray, steps: np.ndarray, quality: float, tied: int) -> tuple[np.ndarray, np.ndarray]:
+def judge(automaton: Automaton, codes: np.ndarray, steps: np.ndarray, quality: float | None, tied: int) -> tuple[np.ndarray, np.ndarray]:
     """Method and confidence of each launch of one execution (-1 and nan where no instruction was found).
 
-    `quality` is the execution's fit, `tied` how many programs with other instruction names fit as well.
+    `quality` is the execution's fit (None where nothing can be judged), `tied` how many programs with other instruction names fit as well.
     """
     kinds = np.array([s.kind for s in automaton.schedule.steps] + [""], object)
     exact = np.array([s >= 0 and (automaton.accept(s, c) or (1, 0))[1] == 1 for s, c in zip(steps.tolist(), codes.tolist(), strict=True)], bool)
@@ -56,15 +60,15 @@ def judge(automaton: Automaton, codes: np.ndarray, steps: np.ndarray, quality: f
     near[:-1] |= lost[1:]
     ordered = near & np.isin(kind, (LIBRARY,))
     confidence[ordered] = np.minimum(confidence[ordered], 0.6)
-    if quality < GOOD_FIT:
-        confidence = np.minimum(confidence, 0.45)
+    if quality is None or quality < GOOD_FIT:
+        confidence = np.minimum(confidence, NO_EVIDENCE)
     if tied:
         confidence = confidence / (tied + 1)
     confidence[steps < 0] = np.nan
     return method, confidence
 
 
-def free_launches(automaton: Automaton, steps: np.ndarray) -> int:
-    """Launches of an execution that stand at steps where anything may be launched."""
-    library = np.array([s.kind != KERNEL for s in automaton.schedule.steps] + [False], bool)
-    return int(library[steps].sum())
+def free_launches(automaton: Automaton, codes: np.ndarray, steps: np.ndarray) -> int:
+    """Launches of an execution that stand at library calls, where anything may be launched, without being surely theirs."""
+    library = np.array([s.kind == LIBRARY for s in automaton.schedule.steps] + [False], bool)[steps]
+    return sum((automaton.accept(s, c) or (0, 0))[1] == 0 for s, c in zip(steps[library].tolist(), codes[library].tolist(), strict=True))

@@ -46,7 +46,7 @@ class Annotations:
 class FoundExecution:
     """One execution: its program, how it was found, and how well its launches fit the program's schedule.
 
-    `program` is None where the dump has no such program. `fit` is the share of launches just as expected (1.0 where nothing can be
+    `program` is None where the dump has no such program. `fit` is the share of launches just as expected (None where nothing can be
     judged); `tied` are programs that fit as well, as (name, number).
     """
 
@@ -55,7 +55,7 @@ class FoundExecution:
     program: Program | None
     method: str
     confidence: float
-    fit: float
+    fit: float | None
     is_complete: bool
     thread: int | None
     tied: tuple[tuple[str, int], ...] = ()
@@ -107,7 +107,7 @@ class _Join:
         self.codes: dict[tuple[int, str], int] = {}
         self.of_annotated: dict[int, int] = {}
         self.cut_off: dict[object, bool] = {}
-        self.judged: dict[object, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]] = {}
+        self.judged: dict[object, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float | None]] = {}
         self.autotuner = np.array([t.kind == "kernel" and bool(AUTOTUNER.search(t.name)) for t in tokens] + [False], bool)
 
     def run(self, streams: Iterable[LaunchStream]) -> Joined:
@@ -146,17 +146,19 @@ class _Join:
         if program is not None and not same_module(program.name, module):
             program = None
         at = self.plans.by_number.get(number) if program is not None else None
-        quality, complete = 1.0, True
+        quality: float | None = None
+        complete = True
         if at is not None:
             key = (number, codes.tobytes())
             if key not in self.judged:
                 plan_ = self.plans.plans[at]
                 found = align(plan_.automaton, codes)
-                quality = self.quality(plan_, found.steps, found.exact, found.extra, found.missing, len(codes))
-                self.remember(key, plan_, codes, found.steps, quality, 0, number)
+                quality = self.quality(plan_, codes, found.steps, found.exact, found.extra, found.missing)
+                # XLA's range is evidence of its own: where the launches cannot be judged they are the annotated program's
+                self.remember(key, plan_, codes, found.steps, 1.0 if quality is None else quality, 0, number)
                 self.cut_off[key] = found.cut_start or found.cut_end
             quality, complete = self.judged[key][4], not self.cut_off[key]
-            if quality >= confidence.POOR_FIT:
+            if quality is None or quality >= confidence.POOR_FIT:
                 self.write(rows, key)
             else:
                 program = None
@@ -198,14 +200,14 @@ class _Join:
         other_names = len({name for name, _ in tied} - {plan_.program.name})
         key = (plan_.program.number, codes.tobytes(), mine.tobytes(), tied)
         if key not in self.judged:
-            quality = self.quality(plan_, mine, segment.exact, segment.extra, segment.missing, len(codes))
+            quality = self.quality(plan_, codes, mine, segment.exact, segment.extra, segment.missing)
             self.remember(key, plan_, codes, mine, quality, other_names, plan_.program.number)
         quality = self.judged[key][4]
-        if quality < confidence.POOR_FIT:
+        if quality is not None and quality < confidence.POOR_FIT:
             return False
         self.write(rows, key)
         self.execution[rows] = len(self.executions)
-        sure = (0.99 if quality >= confidence.GOOD_FIT else 0.45) / (other_names + 1)
+        sure = (0.99 if quality is not None and quality >= confidence.GOOD_FIT else confidence.NO_EVIDENCE) / (other_names + 1)
         self.executions.append(
             FoundExecution(
                 plan_.program.name, plan_.program.number, plan_.program, "sequence", sure, quality,
@@ -226,10 +228,10 @@ class _Join:
     def mark_autotuning(self, rows: np.ndarray) -> None:
         self.method[rows] = confidence.AUTOTUNING
 
-    def quality(self, plan_: Plan, steps: np.ndarray, exact: int, extra: int, missing: int, launches: int) -> float:
-        return confidence.fit(exact, extra, missing, launches, confidence.free_launches(plan_.automaton, steps))
+    def quality(self, plan_: Plan, codes: np.ndarray, steps: np.ndarray, exact: int, extra: int, missing: int) -> float | None:
+        return confidence.fit(exact, extra, missing, len(codes), confidence.free_launches(plan_.automaton, codes, steps))
 
-    def remember(self, key: object, plan_: Plan, codes: np.ndarray, steps: np.ndarray, quality: float, tied: int, number: int) -> None:
+    def remember(self, key: object, plan_: Plan, codes: np.ndarray, steps: np.ndarray, quality: float | None, tied: int, number: int) -> None:
         names = [s.instruction for s in plan_.schedule.steps]
         coded = np.array([self.code(number, n) if n is not None else NONE for n in names] + [NONE])
         method, sure = confidence.judge(plan_.automaton, codes, steps, quality, tied)
@@ -256,7 +258,7 @@ class _Join:
                 self.of_annotated[annotated] = len(self.executions)
                 module, number = self.annotations.modules[annotated], self.annotations.programs[annotated]
                 program = self.plans.programs.get(number)
-                self.executions.append(FoundExecution(module, number if number >= 0 else None, program, "nvtx", 1.0, 1.0, True, None))
+                self.executions.append(FoundExecution(module, number if number >= 0 else None, program, "nvtx", 1.0, None, True, None))
         lookup = np.full(max(self.of_annotated) + 1, NONE)
         lookup[list(self.of_annotated)] = list(self.of_annotated.values())
         self.execution[rest] = lookup[owner[rest]]

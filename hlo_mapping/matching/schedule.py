@@ -94,7 +94,7 @@ class _Builder:
     def __init__(self, program: Program, source: str) -> None:
         self.program = program
         self.module: Module | None = program.module
-        self.alternatives = kernel_names(program.module) if source == "scheduled_hlo" and program.module is not None else {}
+        self.alternatives = kernel_names(program.module) if source != "thunk_sequence" and program.module is not None else {}
         self.source = source
         self.steps: list[Step] = []
         self.follow: dict[int, list[tuple[int, float]]] = {}
@@ -172,7 +172,8 @@ class _Builder:
         if thunk.kernel is not None:
             grid = ",".join(map(str, thunk.grid)) if thunk.grid else None
             block = ",".join(map(str, thunk.block)) if thunk.block else None
-            names = self.alternatives.get(instruction or "", frozenset({thunk.kernel}))
+            # a thunk made from the HLO has no launch dimensions, and may launch the kernel of any fusion with the same body
+            names = frozenset({thunk.kernel}) if grid else self.alternatives.get(instruction or "", frozenset({thunk.kernel}))
             return Step(KERNEL, instruction, names, grid, block, thunk_kind=thunk.kind)
         return Step(LIBRARY, instruction, frozenset(), thunk_kind=thunk.kind)
 

@@ -123,6 +123,7 @@ class _Attribution:
     LOOK_AHEAD = 64
 
     def __init__(self, module: Module) -> None:
+        self.module = module
         self.names = kernel_names(module)
         self.expected = list(_flat(pseudo_thunks(module)))
         self.at = 0
@@ -133,7 +134,19 @@ class _Attribution:
     def thunk(self, thunk: Thunk) -> Thunk:
         if thunk.instruction is None and (not thunk.branches or thunk.kind in ("kWhile", "kConditional")):
             thunk = replace(thunk, instruction=self.find(thunk))
+        if thunk.kind in ("kWhile", "kConditional") and not thunk.branches and thunk.instruction is not None:
+            # up to mid-2025 dumps left some contents out; the HLO has them
+            return replace(thunk, branches=self.contents(thunk.instruction))
         return replace(thunk, branches=tuple((label, self.sequence(inside)) for label, inside in thunk.branches)) if thunk.branches else thunk
+
+    def contents(self, instruction: str) -> tuple[tuple[str, tuple[Thunk, ...]], ...]:
+        """The branches that a while or conditional has in the HLO; what it holds is passed in the schedule."""
+        found = self.module.instruction(instruction)
+        thunk = next(iter(_instruction_thunks(self.module, found)), None) if found is not None else None
+        if thunk is None:
+            return ()
+        self.at += sum(1 for _ in _flat(tuple(t for _, inside in thunk.branches for t in inside)))
+        return thunk.branches
 
     def find(self, thunk: Thunk) -> str | None:
         if self.at and self.continues(thunk, self.expected[self.at - 1]):

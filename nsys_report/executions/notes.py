@@ -34,12 +34,12 @@ def _misfits(join: Join, dump: DumpIndex | None) -> list[str]:
         elif (name := dump.name(number)) != module and not module.startswith(name):
             notes.append(f"{count} executions of {module} (program {number}): the dump's module {number} is {name}; another run's dump?")
         else:
-            fit = min(e.fit for e in join.executions if (e.module, e.number) == (module, number))
+            fit = min(e.fit or 0.0 for e in join.executions if (e.module, e.number) == (module, number))
             notes.append(
                 f"{count} executions of {module} (program {number}) do not fit the dump's module of that name and number: "
                 f"only {fit:.0%} of their launches are as it says; the dump is of another compilation"
             )
-    poor = Counter((e.module, e.number) for e in join.executions if e.program is not None and POOR_FIT <= e.fit < GOOD_FIT)
+    poor = Counter((e.module, e.number) for e in join.executions if e.program is not None and e.fit is not None and POOR_FIT <= e.fit < GOOD_FIT)
     notes += [
         f"{count} executions of {module} (program {number}) fit the dump only in part (under {GOOD_FIT:.0%} of launches); their join is doubtful"
         for (module, number), count in poor.items()
