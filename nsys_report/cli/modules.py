@@ -1,0 +1,83 @@
+"""`nsys-report modules`: what XLA compiled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nsys_report.cli.options import A_PATH, role_options
+from nsys_report.cli.page import show
+from nsys_report.cli.progress import progress_line
+
+if TYPE_CHECKING:
+    from hlo_mapping.classification.overrides import RoleOverrides
+    from hlo_mapping.dump.index import DumpIndex
+    from hlo_mapping.summary import ProgramSummary
+
+
+@click.command("modules", short_help="What XLA compiled.")
+@click.argument("directory", metavar="DIR", type=A_PATH)
+@click.option(
+    "--module", "names", metavar="NAME", multiple=True, help="In detail: programs of this name, number or name#number. Repeatable."
+)
+@click.option("--top", metavar="N", type=click.IntRange(min=0), default=12, show_default=True, help="Rows of long tables; 0: all.")
+@role_options
+def command(directory: Path, names: tuple[str, ...], top: int, roles: Path | None, manifest: Path | None) -> int:
+    """What XLA compiled into DIR (--xla_dump_to): programs, parameters by role and size, work, products, scratch memory.
+
+    Without --module, the program with the largest parameters is shown in detail.
+    """
+    from hlo_mapping.dump.index import index_dump
+    from nsys_report.pipeline import overrides_from
+    from nsys_report.reports.dump_page import program_sections, programs_section
+
+    overrides = overrides_from(roles, manifest)
+    dump = index_dump(directory)
+    numbers = _chosen(dump, names)
+    summaries, problems = _summaries(dump, numbers, overrides)
+    sections = [] if names else [programs_section(summaries, str(directory), [*dump.problems, *problems], top or None)]
+    detailed = summaries if names else sorted(summaries, key=lambda s: -sum(p.bytes for p in s.parameters))[:1]
+    for summary in detailed:
+        sections += program_sections(summary, top or None)
+    show(sections)
+    return 0
+
+
+def _chosen(dump: DumpIndex, names: tuple[str, ...]) -> list[int]:
+    """The numbers of the programs of those names. Raises UsageError for a name that the dump does not have."""
+    import difflib
+
+    from nsys_report.errors import UsageError
+
+    if not names:
+        return list(dump.numbers)
+    known = {number: dump.name(number) for number in dump.numbers}
+    chosen: list[int] = []
+    for wanted in names:
+        found = [n for n, name in known.items() if wanted in (name, str(n), f"{name}#{n}")]
+        if not found:
+            close = difflib.get_close_matches(wanted, set(known.values()), 3)
+            hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(sorted(set(known.values()))[:8])}"
+            raise UsageError(f"the dump has no program {wanted!r}", hint)
+        chosen += found
+    return list(dict.fromkeys(chosen))
+
+
+def _summaries(dump: DumpIndex, numbers: list[int], overrides: RoleOverrides | None) -> tuple[list[ProgramSummary], list[str]]:
+    """The programs in figures, and what could not be read."""
+    from hlo_mapping.dump.program import load_program
+    from hlo_mapping.summary import summarize
+
+    found, problems = [], []
+    with progress_line() as say:
+        for at, number in enumerate(numbers):
+            if say is not None:
+                say(f"reading {dump.name(number)}", at / len(numbers))
+            program = load_program(number, dump.name(number), dump.directory, dump.files(number))  # not kept: there may be thousands
+            problems += [f"{program.name}#{number}: {problem}" for problem in program.problems]
+            summary = summarize(program, overrides)
+            if summary is not None:
+                found.append(summary)
+    return found, problems
