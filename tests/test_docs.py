@@ -10,19 +10,24 @@ import pytest
 
 import nsys_report
 from nsys_report.cli.app import COMMANDS, group
-from tests import columns_page
+from tests import write_docs
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_page_of_columns_is_written_from_the_schemas() -> None:
-    assert columns_page.PAGE.read_text(encoding="utf-8") == columns_page.page(), "run python -m tests.columns_page"
+    assert write_docs.COLUMNS.read_text(encoding="utf-8") == write_docs.columns_page(), "run python -m tests.write_docs"
 
 
-@pytest.mark.parametrize("schema", [schema for schema, _ in columns_page.TABLES.values()], ids=columns_page.TABLES)
+def test_the_report_in_the_readme_is_what_its_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", write_docs.WIDTH)  # so that it is set back after the test
+    assert write_docs.readme() == README, "run python -m tests.write_docs"
+
+
+@pytest.mark.parametrize("schema", [schema for schema, _ in write_docs.TABLES.values()], ids=write_docs.TABLES)
 def test_every_column_says_what_it_is(schema: object) -> None:
-    assert all(text.strip() for text in columns_page.about(schema).values())  # type: ignore[arg-type]
+    assert all(text.strip() for text in write_docs.about(schema).values())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

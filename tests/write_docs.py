@@ -1,24 +1,35 @@
-"""Writes nsys_report/reports/COLUMNS.md from the schemas: `python -m tests.columns_page`. A test keeps the two the same."""
+"""Writes what the documents say of the program from the program: `python -m tests.write_docs`. Tests keep the two the same.
+
+The page of columns comes from the schemas, the report in the README from running the README's command.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
+import re
 from pathlib import Path
 
 import pyarrow as pa
 
 from hlo_mapping.columns import about
 from nsys_report.analysis.columns import CLASSES, INSTRUCTIONS
+from nsys_report.cli import app
 from nsys_report.columns import ACTIVITY_TABLE, EXECUTION_TABLE
 
-PAGE = Path(__file__).parent.parent / "nsys_report" / "reports" / "COLUMNS.md"
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+COLUMNS = ROOT / "nsys_report" / "reports" / "COLUMNS.md"
+EXAMPLE = re.compile(r"(<!-- example -->\n```text\n).*?(```\n<!-- end of example -->)", re.DOTALL)
+WIDTH = "112"
 
 INTRODUCTION = """\
 # The columns of the tables
 
 `nsys-report CAPTURE --tables DIR` writes these Parquet files, and `nsys_report.analyze` gives the same tables as pandas frames. Names and
 types are a promise. Units stand in the names: `_ns` is nanoseconds, `bytes` bytes, `_per_s` a second; a share is a ratio from 0 to 1.
-A null is something that nobody knows, never a zero. Words are dictionary-encoded strings. This page is written from the schemas by
-`python -m tests.columns_page`.
+A null is something that nobody knows, never a zero. Words are dictionary-encoded strings.
 """
 
 TABLES = {
@@ -35,21 +46,39 @@ TABLES = {
 }
 
 
-def page() -> str:
-    """The whole page."""
+def columns_page() -> str:
+    """The page of columns."""
     return INTRODUCTION + "".join(f"\n## {name}\n\n{text}\n\n{rows(schema)}" for name, (schema, text) in TABLES.items())
 
 
 def rows(schema: pa.Schema) -> str:
-    """One table of the page."""
+    """One table of the page of columns."""
     words = about(schema)
     lines = [f"| `{field.name}` | {kind(field.type)} | {words[field.name]} |\n" for field in schema]
     return "| column | type | what it is |\n|---|---|---|\n" + "".join(lines)
 
 
 def kind(arrow: pa.DataType) -> str:
+    """A type in the words of the page."""
     return "word" if pa.types.is_dictionary(arrow) else {"bool": "flag", "double": "float64"}.get(str(arrow), str(arrow))
 
 
+def example() -> str:
+    """What the README's main command prints."""
+    capture, dump = (ROOT / "fixtures" / "decode" / name for name in ("capture.sqlite", "xla_dump"))
+    os.environ["COLUMNS"] = WIDTH
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert app.run([str(capture), "--xla-dump", str(dump)]) == 0
+    return out.getvalue()
+
+
+def readme() -> str:
+    """The README with that report in it."""
+    text = example()
+    return EXAMPLE.sub(lambda found: found[1] + text + found[2], README.read_text(encoding="utf-8"))
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    COLUMNS.write_text(columns_page(), encoding="utf-8")
+    README.write_text(readme(), encoding="utf-8")
