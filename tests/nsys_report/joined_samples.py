@@ -67,7 +67,10 @@ def joined(
         costs = {k: facts[a["instruction_id"]].get(k) for k in COSTS} if a["instruction_id"] is not None else {}
         rows.append({**costs, **a})
     runs = _executions(rows, executions or {})
-    capture = SimpleNamespace(runtime=table(RUNTIME, list(runtime)), nvtx=table(NVTX, list(nvtx)), overhead=None, synchronizations=None)
+    memory = pa.table({name: pa.array([r.get(name) for r in rows], pa.string()) for name in ("source_memory", "target_memory")})
+    capture = SimpleNamespace(
+        activities=memory, runtime=table(RUNTIME, list(runtime)), nvtx=table(NVTX, list(nvtx)), overhead=None, synchronizations=None
+    )
     return Joined(capture, table(ACTIVITIES, rows), table(EXECUTION_TABLE, runs), table(FACTS, list(facts)), {})  # type: ignore[arg-type]
 
 

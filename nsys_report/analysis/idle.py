@@ -1,0 +1,219 @@
+"""Every idle nanosecond of a device with its cause.
+
+A device is idle between the end of all earlier activities and the start of the next one. Such a gap falls into three pieces by the API
+call that launched the next activity: before the call (the host was doing something else), during it, and after it. What the host did
+before the call is read from the other API calls, NVTX ranges and overhead records of the threads that serve this device, by union, in
+the order of causes.CAUSES. The pieces never overlap and add up to the gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from nsys_report.analysis import causes
+from nsys_report.analysis.causes import CAUSES, CODES
+from nsys_report.analysis.intervals import EMPTY, Ranges, before, intersect, subtract, union, union_of
+from nsys_report.analysis.view import Coded, Flags, Ints, View, coded, ints
+
+
+@dataclass(frozen=True, slots=True)
+class IdleTime:
+    """A device's idle time: for each cause (by its code) the disjoint ranges it claims."""
+
+    device: int
+    by_cause: tuple[Ranges, ...]
+
+    def within(self, starts: Ints, ends: Ints) -> Ints:
+        """Idle nanoseconds by cause in each window; shape (windows, causes)."""
+        ends = np.maximum(starts, ends)
+        return np.stack([before(r, ends) - before(r, starts) for r in self.by_cause], axis=1)
+
+
+def idle_times(view: View) -> tuple[IdleTime, ...]:
+    """The idle time of every device, in the order of View.devices."""
+    launches = _Launches.of(view)
+    return tuple(_idle_time(view, launches, device) for device in range(len(view.devices)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Launches:
+    """Per activity: its call, the cause while that call is under way, and whether it reads back."""
+
+    recorded: Flags
+    start: Ints
+    end: Ints
+    thread: Ints
+    cause: Ints
+    to_host: Flags
+    readback: Flags
+
+    @classmethod
+    def of(cls, view: View) -> _Launches:
+        table = view.joined.activities
+        kind = view.column("copy_kind")
+        pageable = _is_word(_memory(view, "source_memory"), "pageable") | _is_word(_memory(view, "target_memory"), "pageable")
+        start, known = ints(table, "launch_start_ns")
+        end, returned = ints(table, "launch_end_ns")
+        to_host, (size, _) = _is_word(kind, "DtoH"), view.cost("bytes")
+        return cls(
+            recorded=known,
+            start=start,
+            end=np.where(returned, end, start),
+            thread=ints(table, "launch_thread", missing=-1)[0],
+            cause=causes.causes_of_launches(view.column("launch_api"), kind, pageable),
+            to_host=to_host,
+            readback=to_host & (size <= causes.READBACK_BYTES) & (view.execution >= 0),
+        )
+
+
+def _is_word(column: Coded, word: str) -> Flags:
+    return column.codes == column.code(word)
+
+
+def _memory(view: View, name: str) -> Coded:
+    """The kind of memory that copies read or write: the capture's column, whose rows are those of the joined activities."""
+    captured = view.joined.capture.activities
+    return coded(captured, name) if len(captured) == len(view.start) else view.column(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gaps:
+    """The gaps of one device: [start, end), and the rows of the activity before and after each."""
+
+    start: Ints
+    end: Ints
+    previous: Ints
+    following: Ints
+
+
+def _gaps(view: View, device: int) -> _Gaps:
+    rows = np.flatnonzero(view.device == device)
+    starts, ends = view.start[rows], view.end[rows]
+    reach = np.maximum.accumulate(ends) if len(ends) else ends
+    latest = np.maximum.accumulate(np.where(ends >= reach, np.arange(len(rows)), 0))
+    at = np.flatnonzero(starts[1:] > reach[:-1])
+    return _Gaps(reach[at], starts[at + 1], rows[latest[at]], rows[at + 1])
+
+
+def _idle_time(view: View, launches: _Launches, device: int) -> IdleTime:
+    gaps = _gaps(view, device)
+    pieces: list[list[Ranges]] = [[] for _ in CAUSES]
+    called, returned = launches.start[gaps.following], launches.end[gaps.following]
+    recorded = launches.recorded[gaps.following]
+    same = (view.execution[gaps.previous] == view.execution[gaps.following]) & (view.execution[gaps.following] >= 0)
+    readback = same & (launches.readback[gaps.following] | launches.readback[gaps.previous])
+    issued = np.where(recorded, np.clip(called, gaps.start, gaps.end), gaps.end)
+    done = np.where(recorded, np.clip(returned, issued, gaps.end), gaps.end)
+
+    during = np.where(readback, CODES["loop_readback"], launches.cause[gaps.following])
+    after = np.where(same | (gaps.start >= done), CODES["between_activities"], CODES["first_kernel_latency"])
+    after = np.where(launches.to_host[gaps.following], CODES["waiting_for_result"], after)
+    after = np.where(readback, CODES["loop_readback"], after)
+    for low, high, cause in ((issued, done, during), (done, gaps.end, after)):
+        for code in np.unique(cause[high > low]):
+            chosen = (cause == code) & (high > low)
+            pieces[code].append(Ranges(low[chosen], high[chosen]))
+
+    rest = np.where(launches.to_host[gaps.following], CODES["waiting_for_result"], CODES["host_work"])
+    rest = np.where(recorded, np.where(readback, CODES["loop_readback"], rest), CODES["unexplained"])
+    for code, ranges in _host_pieces(view, launches, device, Ranges(gaps.start, issued), rest):
+        pieces[code].append(ranges)
+    return IdleTime(device, tuple(union_of(*p) if p else EMPTY for p in pieces))
+
+
+def _host_pieces(view: View, launches: _Launches, device: int, host: Ranges, rest: Ints) -> Iterator[tuple[int, Ranges]]:
+    """The time before the launching calls, by what the host did; what nothing explains falls to `rest` (a code per range)."""
+    keep = host.ends > host.starts
+    left, rest, all_host = Ranges(host.starts[keep], host.ends[keep]), rest[keep], Ranges(host.starts[keep], host.ends[keep])
+    evidence = _host_evidence(view, launches, device) if len(left.starts) else {}
+    for code, cause in enumerate(CAUSES):
+        if cause.key == "loop_readback":
+            claimed = Ranges(*(e[rest == code] for e in all_host))
+        elif cause.key == "xla_dispatch":
+            claimed = intersect(evidence.get(code, EMPTY), Ranges(*(e[rest == CODES["host_work"]] for e in all_host)))
+        else:
+            claimed = evidence.get(code, EMPTY)
+        taken = intersect(left, claimed)
+        if len(taken.starts):
+            yield code, taken
+            left = subtract(left, taken)
+    owner = np.searchsorted(all_host.starts, left.starts, side="right") - 1
+    for code in np.unique(rest[owner]):
+        chosen = rest[owner] == code
+        yield int(code), Ranges(left.starts[chosen], left.ends[chosen])
+
+
+def _host_evidence(view: View, launches: _Launches, device: int) -> dict[int, Ranges]:
+    """Disjoint ranges by cause: when calls, NVTX ranges and overhead of the threads that serve this device were going on."""
+    capture = view.joined.capture
+    serves = _serving(view, launches, device)
+    found: dict[int, list[Ranges]] = {}
+    for code, ranges in (*_calls(capture.runtime, serves), *_ranges(capture.nvtx, serves), *_overhead(capture.overhead)):
+        found.setdefault(code, []).append(ranges)
+    return {code: union_of(*parts) for code, parts in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Serving:
+    """Which threads bear on a device: those that launched on it, and those of its process that launched on no other device."""
+
+    others: Ints
+    """Threads that only ever launched on other devices."""
+    process: int | None
+    """The device's process, None where the capture has only one."""
+
+    def keeps(self, threads: Ints) -> Flags:
+        kept = ~np.isin(threads, self.others)
+        return kept if self.process is None else kept & ((threads >> 24) & 0xFFFFFF == self.process)
+
+
+def _serving(view: View, launches: _Launches, device: int) -> _Serving:
+    mine = np.unique(launches.thread[view.device == device])
+    others = np.setdiff1d(np.unique(launches.thread[view.device != device]), mine) if len(view.devices) > 1 else np.empty(0, np.int64)
+    processes = {process for process, _ in view.devices}
+    return _Serving(others, view.devices[device][0] if len(processes) > 1 else None)
+
+
+def _calls(runtime: pa.Table | None, serves: _Serving) -> Iterator[tuple[int, Ranges]]:
+    if runtime is None or len(runtime) == 0:
+        return
+    code = causes.causes_of_calls(coded(runtime, "name"))
+    thread, start, end = (ints(runtime, name)[0] for name in ("thread", "start_ns", "end_ns"))
+    chosen = serves.keeps(thread)
+    code, thread, start, end = code[chosen], thread[chosen], start[chosen], end[chosen]
+    order = np.lexsort((start, thread))
+    code, thread, start, end = code[order], thread[order], start[order], end[order]
+    bridged = np.isin(code, [CODES[key] for key in causes.BRIDGED])
+    following = np.append(start[1:], 0)
+    burst = bridged & np.append((code[1:] == code[:-1]) & (thread[1:] == thread[:-1]), False)
+    burst &= following - end <= causes.LONGEST_BRIDGE_NS
+    end = np.where(burst, np.maximum(end, following), end)
+    for found in np.unique(code[code >= 0]):
+        yield int(found), union(start[code == found], end[code == found])
+
+
+def _ranges(nvtx: pa.Table | None, serves: _Serving) -> Iterator[tuple[int, Ranges]]:
+    if nvtx is None or len(nvtx) == 0:
+        return
+    text = coded(nvtx, "text")
+    start, closed = ints(nvtx, "start_ns")[0], ints(nvtx, "end_ns")
+    end = np.where(closed[1], closed[0], np.iinfo(np.int64).max // 2)
+    kept = serves.keeps(ints(nvtx, "thread")[0])
+    for key, prefixes in (("compile", causes.COMPILE_RANGES), ("xla_dispatch", (causes.EXECUTE_RANGE,))):
+        wanted = frozenset(w for w in text.words if w is not None and w.startswith(prefixes))
+        # Compilation runs on threads of its own, which launch nothing or launch elsewhere; it holds up whoever waits for it.
+        chosen = text.isin(wanted) & (kept if key == "xla_dispatch" else True)
+        yield CODES[key], union(start[chosen], end[chosen])
+
+
+def _overhead(overhead: pa.Table | None) -> Iterator[tuple[int, Ranges]]:
+    if overhead is None or len(overhead) == 0:
+        return
+    name, start, end = coded(overhead, "name"), ints(overhead, "start_ns")[0], ints(overhead, "end_ns")[0]
+    for key, pattern in (("compile", causes.LOADING_OVERHEAD), ("profiler", causes.PROFILER_OVERHEAD)):
+        chosen = name.isin(frozenset(w for w in name.words if w is not None and pattern.search(w)))
+        yield CODES[key], union(start[chosen], end[chosen])

@@ -1,0 +1,71 @@
+"""How many tokens one execution of a program makes, estimated from its products and loop conditions."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from hlo_mapping.shape import BITS
+from nsys_report.analysis.causes import READBACK_BYTES
+from nsys_report.analysis.classes import Costs
+from nsys_report.analysis.view import View, coded, ints
+
+
+def tokens_per_execution(view: View, costs: Costs) -> list[float | None]:
+    """Per program: token rows that its weights are multiplied with, times the iterations of a loop whose condition is read back.
+
+    A product of R rows with a weight matrix of E values takes 2·R·E flops, so R follows from flops and weight bytes; the median by
+    weight bytes over the program's products is taken. None for a program that writes no KV cache or has no such product.
+    A loop of known trip count shows no read-back: its iterations are not counted.
+    """
+    rows = _rows(view)
+    loops = _iterations(view)
+    writes = _writes_cache(view, costs)
+    return [r * n if r is not None and w else None for r, n, w in zip(rows, loops, writes, strict=True)]
+
+
+def _rows(view: View) -> list[float | None]:
+    facts = view.joined.facts
+    flops, weight = ints(facts, "flops")[0], ints(facts, "weight_bytes")[0]
+    types = coded(facts, "dot_type")
+    size = np.array([_operand_bytes(t) for t in types.words] + [0.0])[types.codes] if len(facts) else np.empty(0)
+    usable = (flops > 0) & (weight > 0) & (size > 0)
+    ratio = np.where(usable, flops * size / np.where(usable, 2 * weight, 1), 0.0)
+    present = np.unique(view.instruction[view.in_complete & (view.instruction >= 0)])
+    ran = np.zeros(len(facts), np.bool_)
+    ran[present] = True
+    number, known = ints(facts, "program_id")
+    out: list[float | None] = []
+    for key in view.modules:
+        mine = np.flatnonzero(usable & ran & known & (number == (key.program_id if key.program_id is not None else -1)))
+        out.append(max(round(_weighted_median(ratio[mine], weight[mine])), 1) if len(mine) else None)
+    return out
+
+
+def _operand_bytes(dot_type: str | None) -> float:
+    """Bytes of a value of the narrowest operand, which is the weight where operands differ; 0 where unknown."""
+    found = [BITS.get(t, 0) for t in re.findall(r"\w+", (dot_type or "").partition("->")[0])]
+    return min(found, default=0) / 8
+
+
+def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
+    order = np.argsort(values)
+    reach = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(reach, reach[-1] / 2)])
+
+
+def _iterations(view: View) -> list[int]:
+    """Iterations of a loop whose condition comes back each time: one fewer than read-backs, as the last one ends it; else 1."""
+    small = (view.column("copy_kind").isin(frozenset({"DtoH"}))) & (view.cost("bytes")[0] <= READBACK_BYTES)
+    per_run = np.bincount(view.execution[small & (view.execution >= 0)], minlength=len(view.executions))
+    runs = view.executions
+    medians = [np.median(per_run[(runs.module == m) & runs.complete]) if np.any((runs.module == m) & runs.complete) else 0
+               for m in range(len(view.modules))]  # fmt: skip
+    return [max(int(m) - 1, 1) for m in medians]
+
+
+def _writes_cache(view: View, costs: Costs) -> list[bool]:
+    written = np.bincount(view.execution[view.whole_kernel], weights=costs.values["kv_write_bytes"][view.whole_kernel],
+                          minlength=len(view.executions))  # fmt: skip
+    return [bool(n > 0) for n in np.bincount(view.executions.module, weights=written, minlength=len(view.modules))]
