@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from nsys_report.reports import notices, programs, whole
 from nsys_report.reports.model import Fact, Part, Report, Section, Table
 from nsys_report.reports.present import Record
-from nsys_report.reports.units import count, duration, share, size
+from nsys_report.reports.units import count, duration, share, size, things
 
 if TYPE_CHECKING:
     from nsys_report.analysis.results import AnalysisResults
@@ -129,8 +129,8 @@ def _total(record: Record, classes: pa.Table) -> dict[str, Any]:
 def _floor(record: Record, classes: pa.Table) -> tuple[tuple[Fact, ...], tuple[str, ...]]:
     """How far an execution's kernels are from the fewest bytes it needs."""
     runs, whole_runs = record["executions"], record["complete_executions"]
-    text = f"{count(runs)} executions" + (f", {count(whole_runs)} of them whole" if whole_runs != runs else "")
-    text += f", {count(record['kernels_per_execution'])} kernels and {duration(record['kernel_time_ns'])} of kernel time each."
+    text = things(runs, "execution") + (f", {count(whole_runs)} of them whole" if whole_runs != runs else "")
+    text += f", {things(record['kernels_per_execution'], 'kernel')} and {duration(record['kernel_time_ns'])} of kernel time each."
     facts = [Fact("executions", "executions", runs, "count"), Fact("kernel_time_ns", "kernel time", record["kernel_time_ns"], "ns")]
     needed = pc.sum(classes["floor_bytes"]).as_py()
     lines = [text]

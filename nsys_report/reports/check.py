@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from nsys_report.reports.model import Notice, Section
 from nsys_report.reports.notices import all_notices, health_notices
-from nsys_report.reports.units import count, share
+from nsys_report.reports.units import share, things
 from nsys_report.reports.whole import headline
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ def _executions(subject: Subject) -> Iterable[Notice]:
         return
     methods = ", ".join(sorted(str(m) for m in pc.unique(table["cut_method"].cast("string")).to_pylist() if m is not None))
     programs = len(subject.results.modules)
-    text = f"{count(len(table))} executions of {count(programs)} programs, found by {methods}."
+    text = f"{things(len(table), 'execution')} of {things(programs, 'program')}, found by {methods}."
     yield Notice("executions", text, severity="ok")
     cut = len(table) - (pc.sum(table["is_complete"]).as_py() or 0)
     if cut:
-        text = f"{count(cut)} executions are cut off by the capture's window or lost records; figures leave them out."
+        text = f"{things(cut, 'execution')} cut off by the capture's window or lost records; figures leave them out."
         yield Notice("cut-off", text, "Wait for the device (block_until_ready) before cudaProfilerStart and cudaProfilerStop.", "info")
 
 

@@ -63,6 +63,11 @@ def count(number: float) -> str:
     return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.1f}"
 
 
+def things(number: float, one: str) -> str:
+    """A number of things with their name, which takes an s unless there is exactly one."""
+    return f"{count(number)} {one}{'' if number == 1 else 's'}"
+
+
 def bandwidth(bytes_per_s: float) -> str:
     """Bytes a second in GB/s, without the unit (the heading has it)."""
     return three_digits(bytes_per_s / 1e9)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from nsys_report.reports.model import Column, Fact, Row, Section, Table
 from nsys_report.reports.present import Record, Show, present
-from nsys_report.reports.units import UNKNOWN, Value, count, duration, phrase, share
+from nsys_report.reports.units import Value, count, duration, phrase, share, things
 
 if TYPE_CHECKING:
     from nsys_report.analysis.ceilings import Ceiling, Ceilings
@@ -143,7 +143,7 @@ def _outside(subject: Subject, outside: pa.Table, copies: pa.Table, top: int | N
         rows = [r for r in coverage if r["scope"] == scope]
         if rows:
             kernels, time = sum(r["kernels"] for r in rows), sum(r["kernel_time_ns"] for r in rows)
-            lines.append(f"{words}: {count(kernels)} kernels, {duration(time)}; in no program's figures.")
+            lines.append(f"{words}: {things(kernels, 'kernel')}, {duration(time)}; in no program's figures.")
     if len(copies):
         number, time = pc.sum(copies["total_count"]).as_py(), pc.sum(copies["total_time_ns"]).as_py()
         lines.append(f"In no execution: {count(number)} copies and memsets, {duration(time)}.")
@@ -208,7 +208,7 @@ def summary(subjects: Sequence[Subject]) -> Table:
         record = modules[0] if modules else dict.fromkeys(("hlo_module", "executions", "kernel_time_ns", "host_gap_ns"))
         floor = _floor(subject, record) if modules else None
         ratio = floor / record["kernel_time_ns"] if floor and record["kernel_time_ns"] else None
-        values = (record["hlo_module"] or UNKNOWN, record["executions"], record["kernel_time_ns"], record["host_gap_ns"], ratio)
+        values = (record["hlo_module"], record["executions"], record["kernel_time_ns"], record["host_gap_ns"], ratio)
         rows.append(Row((subject.name, *values, subject.results.joined_share)))
     return Table("summary", "Captures", SUMMARY, tuple(rows), notes=("kernel time and host gap: median of whole executions",))
 

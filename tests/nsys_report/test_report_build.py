@@ -1,0 +1,238 @@
+"""From the analysis to the report: what is shown, with figures that can be worked out on paper."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from nsys_report.analysis import analyse, find_ceilings
+from nsys_report.analysis.ceilings import override
+from nsys_report.capture.health import Health, HealthItem
+from nsys_report.capture.model import CaptureInfo, Gpu
+from nsys_report.reports.build import Subject, build_report
+from nsys_report.reports.check import check_section
+from nsys_report.reports.model import Part, Section, Table
+from nsys_report.reports.terminal_page import render
+from nsys_report.selection import Selection
+from tests.nsys_report.joined_samples import copy, fact, joined, kernel
+
+GPU = Gpu(0, 1, "NVIDIA H200", None, None, None, None, None)
+INFO = CaptureInfo("2025.3.2", "3.20.3", (GPU, GPU), None, "node", (0, 2_000_000), 0, False)
+FACTS = [
+    fact("dot.1", kernel_class="weights", class_detail="projection", bytes_accessed=1_200_000, weight_bytes=1_000_000, kv_read_bytes=0,
+         kv_write_bytes=0, flops=2_000_000),
+    fact("gather.2", kernel_class="kv_gather", class_detail="pages", bytes_accessed=400_000, weight_bytes=0, kv_read_bytes=100_000,
+         kv_write_bytes=0),
+    fact("call.3", kernel_class="other", class_detail="library"),
+]  # fmt: skip
+
+
+def step(at: int, execution: int, **more: Any) -> list[dict[str, Any]]:
+    """1,000 ns of weights, 100 ns of a gather, 400 ns whose bytes nobody knows."""
+    return [
+        kernel(at, at + 1000, execution, 0, **more),
+        kernel(at + 1000, at + 1100, execution, 1, **more),
+        kernel(at + 1100, at + 1500, execution, 2, **more),
+    ]
+
+
+def health(*items: HealthItem, xla_modules: int = 0) -> Health:
+    return Health(items, "node", 1, xla_modules, 0, 0, 0, 0, 0)
+
+
+def subject(rows: list[dict[str, Any]], facts: list[dict[str, Any]] = FACTS, **more: Any) -> Subject:
+    """A subject with ceilings of 2,000 and 4,000 GB/s."""
+    made = joined(rows, facts, more.pop("executions", None))
+    capture = SimpleNamespace(info=INFO, path=Path("capture.sqlite"), runtime=made.capture.runtime, nvtx=made.capture.nvtx)
+    made = replace(made, capture=capture, notes=more.pop("notes", ()))  # type: ignore[arg-type]
+    ceilings = override(find_ceilings("none"), {"measured": 2000.0, "nominal": 4000.0})
+    return Subject("capture.sqlite", made, analyse(made, ceilings), more.pop("health", health()), **more)
+
+
+def part(rows: list[dict[str, Any]], top: int | None = 12, **more: Any) -> Part:
+    return build_report([subject(rows, **more)], "test", top).parts[0]
+
+
+def section(found: Part, key: str) -> Section:
+    chosen = found.section(key)
+    assert chosen is not None
+    return chosen
+
+
+def table(found: Section, key: str) -> Table:
+    return next(t for t in found.tables if t.key == key)
+
+
+DUMP = Path("dump")
+DECODE = step(0, 0) + step(10_000, 1) + step(20_000, 2)
+
+
+def test_the_headline_is_the_capture_in_one_line() -> None:
+    assert part(DECODE).headline == "2 × NVIDIA H200 · nsys 2025.3.2 · 2.00 ms span · 9 kernels, 4.50 µs of kernel time"
+
+
+def test_the_second_line_is_the_ceilings_and_where_they_come_from() -> None:
+    assert part(DECODE).lines == ("Bandwidth ceilings: 2,000 GB/s measured (given), 4,000 GB/s nominal (given).",)
+
+
+def test_programs_stand_side_by_side_with_medians_first() -> None:
+    (row,) = table(section(part(DECODE), "modules"), "modules").records()
+    assert (row["hlo_module"], row["executions"], row["kernels_per_execution"]) == ("jit_step", 3, 3)
+    assert (row["kernel_time_ns"], row["busy_time_ns"], row["host_gap_ns"]) == (1500, 1500, 8500)
+
+
+def test_a_program_opens_with_its_floor() -> None:
+    found = section(part(DECODE, xla_dump=DUMP), "program:jit_step#1")
+    assert found.lines[0] == "3 executions, 3 kernels and 1.50 µs of kernel time each."
+    assert found.lines[1] == (
+        "Its weights and caches are 1.10 MB an execution: 550 ns at the measured ceiling, so its kernels reach 36.7 % of it; "
+        "275 ns at the nominal ceiling, so its kernels reach 18.3 % of it."
+    )
+
+
+def test_classes_end_in_a_row_that_sums_them_up() -> None:
+    classes = table(section(part(DECODE), "program:jit_step#1"), "classes")
+    weights, other, gather, total = classes.records()
+    assert [r["kernel_class"] for r in (weights, other, gather, total)] == ["weights", "other", "kv_gather", "all"]
+    assert (weights["bytes_per_s"], weights["share_of_measured"], weights["share_of_nominal"]) == (1.2e12, 0.6, 0.3)
+    assert weights["floor_measured_ns"] == 500
+    assert total["bytes_accessed"] == 1_600_000
+    assert total["floor_measured_ns"] == 550
+    assert total["time_per_execution_ns"] == 1500
+    assert total["bytes_per_s"] is None, "the library call's bytes are unknown"
+    assert classes.rows[-1].is_total
+
+
+def test_the_sum_has_a_bandwidth_where_all_bytes_are_known() -> None:
+    rows = [r for r in DECODE if r["instruction_id"] != 2]
+    *_, total = table(section(part(rows), "program:jit_step#1"), "classes").records()
+    assert total["bytes_per_s"] == pytest.approx(1.6e6 * 1e9 / 1100)
+
+
+def test_above_the_measured_ceiling_is_marked() -> None:
+    classes = table(section(part(DECODE), "program:jit_step#1"), "classes")
+    gather = next(row for row in classes.rows if row.values[0] == "kv_gather")
+    assert [(m.column, m.sign) for m in gather.marks] == [("bytes_per_s", "▲")]
+    assert not next(row for row in classes.rows if row.values[0] == "weights").marks
+
+
+def test_doubtful_joins_are_marked() -> None:
+    rows = step(0, 0, match_confidence=0.3)
+    instructions = table(section(part(rows), "program:jit_step#1"), "instructions")
+    assert all("?" in text for row in instructions.rows for text in instructions.texts(row)[:1])
+
+
+def test_top_shortens_the_terminal_page_and_not_the_report() -> None:
+    instructions = table(section(part(DECODE, top=2), "program:jit_step#1"), "instructions")
+    assert (len(instructions.rows), len(instructions.shown())) == (3, 2)
+    assert table(section(part(DECODE, top=None), "program:jit_step#1"), "instructions").lead is None
+
+
+def test_what_ran_outside_the_programs_is_said_and_autotuning_is_one_line() -> None:
+    rows = [
+        *DECODE,
+        kernel(30_000, 30_100, None, name="tuned", match_method="autotuning"),
+        kernel(31_000, 31_050, None, name="plain"),
+        copy(32_000, 32_010, "HtoD", 64, None),
+    ]
+    assert section(part(rows), "outside").lines == (
+        "Autotuning: 1 kernel, 100 ns; in no program's figures.",
+        "In no execution: 1 kernel, 50 ns; in no program's figures.",
+        "In no execution: 1 copies and memsets, 10 ns.",
+    )
+
+
+def test_coverage_says_how_much_was_joined_and_how() -> None:
+    found = section(part([*DECODE, kernel(30_000, 30_500, 2, None)]), "coverage")
+    assert found.lines == ("90.0 % of the kernel time is joined to an HLO instruction with confidence.",)
+    rows = list(table(found, "coverage").records())
+    assert [(r["certainty"], r["kernels"], r["time_share"]) for r in rows] == [("exact", 9, 0.9), ("not joined", 1, 0.1)]
+
+
+def test_without_xla_kernels_are_reported_by_name_with_busy_and_idle_time() -> None:
+    rows = [kernel(0, 100, None, name="void gemm<8>(float*)"), kernel(50, 150, None, name="gemm"), copy(200, 210, "DtoH", 8, None)]
+    found = part(rows, facts=[])
+    assert [n.slug for n in found.notices] == ["no-xla"]
+    (device,) = table(section(found, "kernels"), "devices").records()
+    assert (device["kernels"], device["kernel_time_ns"], device["span_ns"]) == (2, 200, 210)
+    assert (device["busy_time_ns"], device["idle_time_ns"]) == (160, 50)
+    kernels = table(section(found, "kernels"), "kernels")
+    assert {kernels.texts(row)[0] for row in kernels.rows} == {"gemm<8>", "gemm"}
+    assert found.section("coverage") is None
+
+
+def test_a_capture_with_nothing_in_it_still_makes_a_page() -> None:
+    assert "0 kernels" in render(build_report([subject([], [])], "test"), 80)
+
+
+def test_programs_without_a_dump_show_their_kernels_and_say_so() -> None:
+    rows = [{**r, "instruction_id": None, "match_method": None, "match_confidence": None} for r in DECODE]
+    found = part(rows, facts=[])
+    assert [n.slug for n in found.notices] == ["no-dump"]
+    assert [t.key for t in section(found, "program:jit_step#1").tables] == ["times", "kernels"]
+
+
+def test_a_dump_that_nothing_fits_is_a_warning() -> None:
+    (notice,) = part([kernel(0, 100, None, name="gemm")], facts=[], xla_dump=DUMP).notices
+    assert (notice.slug, notice.severity) == ("no-fit", "warning")
+
+
+def test_the_worst_lack_comes_first_and_what_is_well_is_left_to_the_check() -> None:
+    items = (
+        HealthItem("kernels", "ok", "9 kernels are recorded"),
+        HealthItem("window-end", "warning", "recording stopped inside an execution", "wait for the device"),
+        HealthItem("graphs", "fatal", "graph work is unmeasured", "nsys profile --cuda-graph-trace=node"),
+    )
+    judged = health(*items)
+    found = part(DECODE, health=judged, xla_dump=DUMP)
+    assert [(n.slug, n.severity) for n in found.notices] == [("graphs", "error"), ("window-end", "warning")]
+    assert found.notices[0].hint == "nsys profile --cuda-graph-trace=node."
+    checked = check_section(subject(DECODE, health=judged, xla_dump=DUMP))
+    assert [n.slug for n in checked.notices] == ["kernels", "window-end", "graphs", "executions", "coverage"]
+
+
+def test_cut_off_executions_are_counted_and_left_out() -> None:
+    found = part(DECODE + step(30_000, 3), executions={3: {"is_complete": False}})
+    (row,) = table(section(found, "modules"), "modules").records()
+    assert (row["executions"], row["complete_executions"]) == (4, 3)
+    assert section(found, "program:jit_step#1").lines[0].startswith("4 executions, 3 of them whole, ")
+    assert any("1 execution cut off" in note for note in table(section(found, "modules"), "modules").notes)
+
+
+def test_several_captures_are_summed_up_side_by_side() -> None:
+    slow = [{**r, "end_ns": r["end_ns"] + 500} if r["instruction_id"] == 2 else r for r in DECODE]
+    subjects = [replace(subject(DECODE), name="one"), replace(subject(slow), name="two"), replace(subject([], []), name="none")]
+    summary = build_report(subjects, "test").summary
+    assert summary is not None
+    rows = list(summary.records())
+    assert [(r["name"], r["program"], r["kernel_time_ns"]) for r in rows] == [
+        ("one", "jit_step", 1500),
+        ("two", "jit_step", 2000),
+        ("none", None, None),
+    ]
+    assert rows[0]["of_floor_measured"] == pytest.approx(550 / 1500)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_the_page_fits_its_width(width: int) -> None:
+    text = render(build_report([subject(DECODE, xla_dump=DUMP)], "test"), width)
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_narrowing_to_one_execution_keeps_the_captures_own_figures() -> None:
+    from nsys_report.notebook import Analysis
+
+    made = subject(DECODE + step(30_000, 3), executions={3: {"is_complete": False}})
+    whole = Analysis(made.joined, made.results, made.health)
+    one = Selection(executions=(3,)).narrow(whole)
+    assert one.narrowed == "execution 3"
+    assert one.results.modules.to_pylist()[0]["complete_executions"] == 1, "asked for, so shown although cut off"
+    assert len(one.joined.activities) == 3
+    assert one.results.devices.equals(whole.results.devices)
+    weights = Selection(classes=("weights",)).narrow(whole)
+    assert weights.results.classes["kernel_class"].to_pylist() == ["weights"]
+    assert Selection().narrow(whole) is whole
