@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-from hlo_mapping.matching.names import AUTOTUNER, HELPER, LIBRARY_NAMES, SECONDARY, XLA_EMITTED, kernel_name
+from hlo_mapping.matching.names import AUTOTUNER, HELPER, LIBRARY_NAMES, SECONDARY, XLA_EMITTED, base_name, kernel_name
 from hlo_mapping.matching.schedule import COPY, KERNEL, LIBRARY, MEMSET, READBACK, SKIP_COST, VIRTUAL, Schedule, Step
 from hlo_mapping.matching.tokens import Token
 
@@ -93,8 +93,13 @@ class Automaton:
         return None
 
     def _judge_kernel(self, step: Step, token: Token) -> tuple[float, int] | None:
-        if token.kind != "kernel" or token.name not in step.names:
+        if token.kind == "copy":
+            return (0.0, 1) if step.byte_count is not None and step.byte_count == token.byte_count else None
+        if token.kind != "kernel":
             return None
+        if token.name not in step.names:
+            alike = step.grid is None and any(base_name(token.name) == base_name(n) for n in step.names) and XLA_EMITTED.search(token.name)
+            return (OTHER_DIMENSIONS, 0) if alike else None
         same = (step.grid in (None, token.grid)) and (step.block in (None, token.block))
         return (0.0, 1) if same else (OTHER_DIMENSIONS, 0)
 

@@ -41,3 +41,8 @@ def kernel_name(instruction: str) -> str:
     """The symbol that XLA emits for an instruction: every character a symbol cannot hold becomes an underscore."""
     name = _NOT_IN_SYMBOLS.sub("_", instruction)
     return f"_{name}" if name[:1].isdigit() else name
+
+
+def base_name(kernel: str) -> str:
+    """A kernel name without the numbers that made it unique: what kind of fusion it came from."""
+    return re.sub(r"(_+\d+)+$", "", kernel)

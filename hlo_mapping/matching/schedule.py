@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from hlo_mapping.dump.program import Program
 from hlo_mapping.dump.thunks import Thunk
 from hlo_mapping.ir import Instruction, Module
-from hlo_mapping.matching.scheduled_hlo import attributed_thunks, kernel_names, pseudo_thunks
+from hlo_mapping.matching.scheduled_hlo import SLICE_FUSION, SLICE_KINDS, attributed_thunks, kernel_names, pseudo_thunks
 
 KERNEL, LIBRARY, COPY, MEMSET, READBACK, VIRTUAL = "kernel", "library", "copy", "memset", "readback", "virtual"
 
@@ -25,9 +25,6 @@ NO_LAUNCH = frozenset(
 
 WRAPPERS = frozenset({"kSequential", "kCommandBuffer", "kAsyncStart", "kDynamicSlice", "kDynamicSliceFusion", "kAddressComputation", "kGroupStart"})
 """Thunks that launch only what the thunks inside them launch."""
-
-SLICE_FUSIONS = frozenset({"kDynamicSlice", "kDynamicSliceFusion", "kAddressComputation"})
-"""Fusions that hand a library call or a copy a slice of a buffer."""
 
 UNROLL_LIMIT = 40_000
 """Most steps that an unrolled loop may make; beyond it the loop goes round and its count is not checked."""
@@ -146,7 +143,7 @@ class _Builder:
             if not thunk.branches:
                 return self.add(Step(LIBRARY, inner, thunk_kind=thunk.kind), before) if thunk.kind != "kCommandBuffer" else before
             for _, inside in thunk.branches:
-                if thunk.kind in SLICE_FUSIONS and inner is not None:
+                if thunk.kind in SLICE_KINDS and inner is not None:
                     before = self.slices(inside, before, inner)
                 else:
                     before = self.sequence(inside, before, inner)
@@ -174,7 +171,8 @@ class _Builder:
             block = ",".join(map(str, thunk.block)) if thunk.block else None
             # a thunk made from the HLO has no launch dimensions, and may launch the kernel of any fusion with the same body
             names = frozenset({thunk.kernel}) if grid else self.alternatives.get(instruction or "", frozenset({thunk.kernel}))
-            return Step(KERNEL, instruction, names, grid, block, thunk_kind=thunk.kind)
+            size = self.result_bytes(instruction) if thunk.kind == SLICE_FUSION else None
+            return Step(KERNEL, instruction, names, grid, block, size, thunk_kind=thunk.kind)
         return Step(LIBRARY, instruction, frozenset(), thunk_kind=thunk.kind)
 
     def result_bytes(self, instruction: str | None) -> int | None:

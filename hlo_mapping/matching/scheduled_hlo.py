@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from hlo_mapping.dump.thunks import Thunk
 from hlo_mapping.ir import Computation, Instruction, Module
-from hlo_mapping.matching.names import kernel_name
+from hlo_mapping.matching.names import base_name, kernel_name
 
 NO_WORK = frozenset(
     {
@@ -22,10 +22,18 @@ NO_WORK = frozenset(
 )  # fmt: skip
 """Opcodes that launch nothing on a GPU."""
 
-LIBRARY_KINDS = {"custom-call": "kCustomCall", "convolution": "kConvolution", "fft": "kFft", "cholesky": "kCholesky", "triangular-solve": "kTriangularSolve", "dot": "kGemm", "sort": "kSort"}  # fmt: skip
+TARGET_KINDS = (("__cublas$lt", "kCublasLtMatmul"), ("__cublas$tri", "kTriangularSolve"), ("__cublas$", "kGemm"), ("__cudnn$conv", "kConvolution"), ("__cudnn$", "kCuDnn"), ("__cub$", "kCubSort"), ("__gpu$TopK", "kTopK"))  # fmt: skip
+"""Thunk kinds of custom calls, by how their target begins."""
+
+SLICE_FUSION = "kSliceFusion"
+"""Our name for a fusion that only slices a buffer: it runs as a kernel or as a copy, as XLA sees fit."""
+
+LIBRARY_KINDS = {"convolution": "kConvolution", "fft": "kFft", "cholesky": "kCholesky", "triangular-solve": "kTriangularSolve", "dot": "kGemm", "sort": "kSort"}  # fmt: skip
 """Thunk kinds of instructions that a library, or several kernels of their own, carry out."""
 
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute", "collective-broadcast", "ragged-all-to-all", "send", "recv")
+
+_FAR = 1e6
 
 _SUFFIX = re.compile(r"__\d+$")
 
@@ -48,12 +56,17 @@ def _instruction_thunks(module: Module, instruction: Instruction) -> Iterator[Th
         yield _thunk("kWhile", name, branches=(("condition", condition), ("body", body)))
     elif op == "conditional":
         yield _thunk("kConditional", name, branches=tuple((f"branch_{n}", _named(module, c)) for n, c in enumerate(instruction.called)))
+    elif op == "call" and instruction.called and instruction.called[0].startswith("command_buffer"):
+        yield _thunk("kCommandBuffer", None, branches=(("sequence", _named(module, instruction.called[0])),))
     elif op in ("call", "async-start") and instruction.called:
         yield _thunk("kSequential", None if op == "call" else name, branches=(("sequence", _named(module, instruction.called[0])),))
     elif op in ("copy", "copy-start"):
         yield _thunk("kCopy", name)
     elif op == "fusion":
         yield _fusion_thunk(module, instruction)
+    elif op == "custom-call":
+        target = instruction.custom_call_target
+        yield _thunk(next((kind for start, kind in TARGET_KINDS if target.startswith(start)), "kCustomCall"), name)
     elif op in LIBRARY_KINDS or op.startswith(COLLECTIVES):
         yield _thunk(LIBRARY_KINDS.get(op, "kCollective"), name)
     else:
@@ -73,7 +86,10 @@ def _fusion_thunk(module: Module, instruction: Instruction) -> Thunk:
     sorts = body is not None and body.root.opcode == "sort"
     if sorts or kind in ("__cudnn$fusion", "__custom_fusion"):
         return _thunk("kSort" if sorts else "kCuDnn", instruction.name)
-    return _thunk("kKernel", instruction.name, kernel=kernel_name(instruction.name))
+    if body is not None and body.root.opcode.startswith(COLLECTIVES):
+        return _thunk("kCollective", instruction.name)
+    slices = body is not None and all(i.opcode in NO_WORK or i.opcode in ("slice", "dynamic-slice") for i in body.instructions)
+    return _thunk(SLICE_FUSION if slices else "kKernel", instruction.name, kernel=kernel_name(instruction.name))
 
 
 def _thunk(kind: str, instruction: str | None, kernel: str | None = None, branches: tuple[tuple[str, tuple[Thunk, ...]], ...] = ()) -> Thunk:
@@ -118,66 +134,134 @@ def attributed_thunks(thunks: tuple[Thunk, ...], module: Module) -> tuple[Thunk,
 
 
 class _Attribution:
-    """Walks thunks and schedule side by side; one instruction may own several thunks (a sort: copies and many kernels)."""
+    """Walks thunks and schedule side by side; one instruction may own several thunks (a sort: copies and many kernels).
 
-    LOOK_AHEAD = 64
+    The cheapest alignment of the two sequences is taken, within a band around the diagonal.
+    """
+
+    BAND = 96
 
     def __init__(self, module: Module) -> None:
         self.module = module
         self.names = kernel_names(module)
-        self.expected = list(_flat(pseudo_thunks(module)))
-        self.at = 0
+        self.expected: list[Thunk] = []
+        self.places: dict[int, int] = {}
+        """Position of each placed thunk in the schedule, by the thunk's position in the flat sequence."""
 
     def sequence(self, thunks: tuple[Thunk, ...]) -> tuple[Thunk, ...]:
-        return tuple(self.thunk(t) for t in thunks)
+        flat = list(_flat(thunks, into_slices=False))
+        # kinds of thunks whose contents the dump leaves out stand for all that they hold in the HLO too
+        closed = {t.kind for t in flat if t.kind in CONTROL and not t.branches}
+        self.expected = list(_flat(pseudo_thunks(self.module), closed=frozenset(closed)))
+        self.place(flat)
+        return self.rebuilt(thunks, iter(range(len(flat))))
 
-    def thunk(self, thunk: Thunk) -> Thunk:
-        if thunk.instruction is None and (not thunk.branches or thunk.kind in ("kWhile", "kConditional")):
-            thunk = replace(thunk, instruction=self.find(thunk))
-        if thunk.kind in ("kWhile", "kConditional") and not thunk.branches and thunk.instruction is not None:
-            # up to mid-2025 dumps left some contents out; the HLO has them
-            return replace(thunk, branches=self.contents(thunk.instruction))
-        return replace(thunk, branches=tuple((label, self.sequence(inside)) for label, inside in thunk.branches)) if thunk.branches else thunk
+    def place(self, flat: list[Thunk]) -> None:
+        """Fills `places` by dynamic programming over (thunks placed, instructions passed)."""
+        width = len(self.expected)
+        slope = width / max(1, len(flat))
+        row = {m: 0.5 * m for m in range(min(width, self.BAND) + 1)}
+        came: list[dict[int, str]] = [dict.fromkeys(row, "skip")]
+        for n, thunk in enumerate(flat, 1):
+            middle = int(n * slope)
+            new: dict[int, float] = {}
+            how: dict[int, str] = {}
+            for m in range(max(0, middle - self.BAND), min(width, middle + self.BAND) + 1):
+                options = [(row.get(m, _FAR) + 3.0, "extra")]
+                if m:
+                    expected = self.expected[m - 1]
+                    options.append((row.get(m - 1, _FAR) + self.price(thunk, expected), "match"))
+                    options.append((row.get(m, _FAR) + (0.2 if self.continues(thunk, expected) else _FAR), "again"))
+                    options.append((new.get(m - 1, _FAR) + (2.0 if expected.kernel else 0.5), "skip"))
+                new[m], how[m] = min(options)
+            row = new
+            came.append(how)
+        m = min(row, key=lambda k: row[k] + 0.5 * (width - k))
+        n = len(flat)
+        while n > 0:
+            step = came[n].get(m, "extra")
+            if step in ("match", "again"):
+                self.places[n - 1] = m - 1
+            n, m = n - (step != "skip"), m - (step in ("match", "skip"))
 
-    def contents(self, instruction: str) -> tuple[tuple[str, tuple[Thunk, ...]], ...]:
-        """The branches that a while or conditional has in the HLO; what it holds is passed in the schedule."""
-        found = self.module.instruction(instruction)
-        thunk = next(iter(_instruction_thunks(self.module, found)), None) if found is not None else None
-        if thunk is None:
-            return ()
-        self.at += sum(1 for _ in _flat(tuple(t for _, inside in thunk.branches for t in inside)))
-        return thunk.branches
+    def price(self, thunk: Thunk, expected: Thunk) -> float:
+        """What it costs to take a thunk for this instruction's."""
+        if self.fits(thunk, expected):
+            return 0.0
+        both = thunk.kernel is not None and expected.kernel is not None
+        return 1.2 if both and base_name(thunk.kernel or "") == base_name(expected.kernel or "") else _FAR
 
-    def find(self, thunk: Thunk) -> str | None:
-        if self.at and self.continues(thunk, self.expected[self.at - 1]):
-            return self.expected[self.at - 1].instruction
-        for n in range(self.at, min(len(self.expected), self.at + self.LOOK_AHEAD)):
-            if self.fits(thunk, self.expected[n]):
-                self.at = n + 1
-                return self.expected[n].instruction
-        return None
+    def rebuilt(self, thunks: tuple[Thunk, ...], numbers: Iterator[int]) -> tuple[Thunk, ...]:
+        out = []
+        for thunk in thunks:
+            if not _counted(thunk):
+                out.append(replace(thunk, branches=tuple((label, self.rebuilt(inside, numbers)) for label, inside in thunk.branches)))
+                continue
+            if thunk.kind in WAITS or thunk.kind.endswith("Done"):
+                out.append(thunk)
+                continue
+            place = self.places.get(next(numbers))
+            if thunk.instruction is None and place is not None:
+                thunk = replace(thunk, instruction=self.expected[place].instruction)
+            if thunk.kind in CONTROL:
+                # up to mid-2025 dumps left some contents out; the HLO has them
+                inside = thunk.branches or (self.expected[place].branches if place is not None else ())
+                contents = inside if not thunk.branches else tuple((label, self.rebuilt(inner, numbers)) for label, inner in inside)
+                thunk = replace(thunk, branches=contents)
+            out.append(thunk)
+        return tuple(out)
 
     def fits(self, thunk: Thunk, expected: Thunk) -> bool:
-        if thunk.kind in ("kWhile", "kConditional", "kCopy") or expected.kind in ("kWhile", "kConditional"):
-            return thunk.kind == expected.kind or (thunk.kind == "kCopy" and expected.kind == "kSort")
+        if thunk.kind in CONTROL or expected.kind in CONTROL:
+            return thunk.kind == expected.kind
+        if thunk.kind == "kCopy" or thunk.kind in SLICE_KINDS:
+            return expected.kind in ("kCopy", SLICE_FUSION) or (thunk.kind == "kCopy" and expected.kind == "kSort")
         if thunk.kernel is None:
-            return expected.kernel is None and expected.kind not in ("kCopy", "kSequential")
+            return expected.kernel is None and expected.kind != "kCopy" and _same_sort(thunk.kind, expected.kind)
+        if expected.kernel is None and expected.kind in ("kCustomCall", "kTopK", "kCuDnn"):
+            return True  # a custom call that brings its own kernel
         if expected.kernel is None:
             return expected.kind == "kSort" and thunk.kernel.startswith(("sort", kernel_name(expected.instruction or "")))
         base = _SUFFIX.sub("", thunk.kernel)
         return base in self.names.get(expected.instruction or "", frozenset({expected.kernel})) or thunk.kernel == expected.kernel
 
     def continues(self, thunk: Thunk, previous: Thunk) -> bool:
-        """Whether a thunk is one more of the instruction before it: the next kernel of a sort, or a copy before it."""
+        """Whether a thunk is one more kernel of the instruction before it."""
+        suffixed = thunk.kernel is not None and bool(_SUFFIX.search(thunk.kernel))
         if thunk.kernel is None:
             return previous.kind == "kSort" and thunk.kind == "kCopy"
-        suffixed = bool(_SUFFIX.search(thunk.kernel))
-        return (previous.kind == "kSort" and thunk.kernel.startswith("sort")) or (suffixed and _SUFFIX.sub("", thunk.kernel) == previous.kernel)
+        if previous.kind == "kSort" and previous.instruction is not None and thunk.kernel.startswith("sort"):
+            return True
+        if not suffixed:
+            return False
+        return _SUFFIX.sub("", thunk.kernel) == previous.kernel
 
 
-def _flat(thunks: tuple[Thunk, ...]) -> Iterator[Thunk]:
+CONTROL = frozenset({"kWhile", "kConditional", "kCommandBuffer"})
+SLICE_KINDS = frozenset({"kDynamicSlice", "kDynamicSliceFusion", "kAddressComputation"})
+
+
+def _same_sort(kind: str, expected: str) -> bool:
+    """Whether a thunk without a kernel name can be a library call of the expected kind; the names changed over the years."""
+    exact = {"kGemm", "kCublasLtMatmul", "kConvolution", "kCuDnn", "kCubSort", "kFft", "kCholesky", "kTriangularSolve"}
+    return kind == expected or not (kind in exact and expected in exact)
+
+
+def _counted(thunk: Thunk) -> bool:
+    """Whether a thunk stands for an instruction of its own; command buffers, async starts and sequences only hold others."""
+    return not thunk.branches or thunk.kind in CONTROL or thunk.kind in SLICE_KINDS
+
+
+def _flat(thunks: tuple[Thunk, ...], into_slices: bool = True, closed: frozenset[str] = frozenset()) -> Iterator[Thunk]:
+    """Thunks in order, nested ones after what holds them; not what stands inside thunks of the `closed` kinds."""
     for thunk in thunks:
-        if thunk.kind != "kSequential":
+        if thunk.kind in WAITS or thunk.kind.endswith("Done"):
+            continue
+        if _counted(thunk):
             yield thunk
-        for _, inside in thunk.branches:
-            yield from _flat(inside)
+        if thunk.kind not in closed and (into_slices or thunk.kind not in SLICE_KINDS):
+            for _, inside in thunk.branches:
+                yield from _flat(inside, into_slices, closed)
+
+
+WAITS = frozenset({"kWaitForStreams"})
