@@ -70,7 +70,7 @@ def _program_sections(subject: Subject, top: int | None) -> Iterable[Section]:
     if not len(modules):
         return
     shown, hidden = _worth_a_section(modules)
-    lines = (f"{count(hidden)} more programs have no section of their own (--module NAME gives one).",) if hidden else ()
+    lines = (f"{things(hidden, 'more program')} without a section of their own (--module NAME gives one).",) if hidden else ()
     yield Section("modules", "Programs", lines, tables=(programs.modules_table(modules),))
     for record in shown:
         yield _program(subject, record, top)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from nsys_report.reports.model import Column, Row, Section, Table
-from nsys_report.reports.units import count, size
+from nsys_report.reports.units import count, size, things
 
 if TYPE_CHECKING:
     from hlo_mapping.summary import ProgramSummary
@@ -63,7 +63,7 @@ TEMPORARIES = (
 def programs_section(programs: Sequence[ProgramSummary], directory: str, problems: Sequence[str], top: int | None) -> Section:
     """All programs, largest parameters first."""
     ordered = sorted(programs, key=lambda p: (-sum(q.bytes for q in p.parameters), p.number))
-    lines = [f"{directory}: {count(len(programs))} programs."]
+    lines = [f"{directory}: {things(len(programs), 'program')}."]
     same = [group for group in Counter(p.skeleton for p in programs).values() if group > 1]
     if same:
         lines.append(

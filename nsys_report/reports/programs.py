@@ -89,9 +89,7 @@ def modules_table(modules: pa.Table) -> Table:
     left_out = pc.sum(pc.subtract(modules["executions"], modules["complete_executions"])).as_py() or 0
     notes = ["kernel time, busy time and host gap: median of whole executions, with 10th and 90th percentile where there is room"]
     if left_out:
-        notes.append(
-            f"{count(left_out)} executions were cut off by the capture's window or lost records, and are in no figure but the count"
-        )
+        notes.append(f"{things(left_out, 'execution')} cut off by the window or lost records: counted, but in no other figure")
     names = Counter(modules["hlo_module"].to_pylist())
 
     def name(record: Record) -> Value:
