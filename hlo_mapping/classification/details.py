@@ -1,0 +1,93 @@
+"""The finer kind of launches that are neither weights nor attention nor a cache's."""
+
+from __future__ import annotations
+
+from hlo_mapping.classification.kinds import ACTIVATION, INDEX, Kinds
+from hlo_mapping.classification.uses import RESHAPING
+from hlo_mapping.costs.traffic import combiner
+from hlo_mapping.dataflow import Graph, Kernel
+
+_ROOTS = frozenset({"rsqrt", "sqrt"})
+_SCALAR_STEPS = RESHAPING | {"multiply", "add", "divide", "subtract", "broadcast", "leaf", "maximum", "all-reduce"}
+_BY_OPCODE = (
+    ("sort", "sort"), ("fft", "fft"), ("convolution", "convolution"), ("topk", "sampling"), ("select-and-scatter", "pooling"),
+    ("cholesky", "solver"), ("triangular-solve", "solver"), ("copy-start", "copy"), ("infeed", "transfer"), ("outfeed", "transfer"),
+)  # fmt: skip
+_BY_TARGET = (
+    ("__cub$", "sort"), ("__gpu$TopK", "sampling"), ("__cudnn$norm", "norm"), ("__cublas$triangularSolve", "solver"), ("cusolver", "solver"),
+    ("__cufft", "fft"), ("__cudnn$fmha", "attention"), ("cu_threefry", "random"),
+)  # fmt: skip
+
+
+def other_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]) -> tuple[str, str]:
+    """The detail of a launch and the rule that gave it."""
+    for opcode, detail in _BY_OPCODE:
+        if opcode in ops:
+            return detail, f"holds a {opcode}"
+    if "custom-call" in ops:
+        target = kernel.instruction.custom_call_target
+        return next((d for prefix, d in _BY_TARGET if target.startswith(prefix)), "custom call"), "a library call"
+    if kernel.in_condition:
+        return "loop control", "computes a loop's condition"
+    nodes = range(kernel.first, kernel.end)
+    if any(n for n in nodes if graph.ops[n] in ("reduce", "reduce-window") and _is_argument_reduction(graph, n)):
+        return "sampling", "finds the place of the largest value"
+    if ops & _ROOTS or any(graph.ops[n] == "reduce" and _feeds_root(graph, n) for n in nodes):
+        return "norm", "takes or applies the root of a mean"
+    if any(n for n in nodes if _rotates(graph, kinds, n)) or ops & {"sine", "cosine"}:
+        return "rope", "multiplies with sines and cosines of positions"
+    return _plain_detail(graph, kinds, kernel, ops)
+
+
+def _plain_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]) -> tuple[str, str]:
+    results = kernel.results
+    read = [i for n in range(kernel.first, kernel.end) for i in graph.inputs[n] if not kernel.first <= i < kernel.end]
+    if "rng-bit-generator" in ops or {"xor", "shift-left"} <= ops:
+        return "random", "computes random bits"
+    if all(kinds.kind[r] == 0 for r in results) and not any(kinds.kind[i] for i in read):
+        if any(graph.count(r) > 1 for r in results):
+            return "broadcast", "fills a buffer with constants"
+        return "loop control", "advances a scalar that no input changes"
+    if all(kinds.kind[r] in (0, INDEX) for r in results) and all(graph.shapes[r].element_type in _INTEGERS for r in results):
+        return "index", "computes with integers of the inputs"
+    return _by_shape_of_work(ops)
+
+
+_INTEGERS = frozenset({"pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64"})
+
+
+def _by_shape_of_work(ops: frozenset[str]) -> tuple[str, str]:
+    for opcode in ("reduce-window", "reduce", "scatter", "gather", "dynamic-update-slice", "dynamic-slice", "concatenate", "pad"):
+        if opcode in ops:
+            names = {"reduce-window": "reduce", "dynamic-slice": "slice", "dynamic-update-slice": "update"}
+            return names.get(opcode, opcode), f"holds a {opcode} of activations"
+    work = ops - RESHAPING - {"constant", "broadcast", "tuple", "leaf", "slice", "iota", "parameter"}
+    if work:
+        return "elementwise", "combines values element by element"
+    if "transpose" in ops:
+        return "transpose", "changes the order of a value"
+    if "convert" in ops:
+        return "convert", "changes the type of a value"
+    return ("broadcast", "spreads a value") if "broadcast" in ops else ("copy", "copies a value")
+
+
+def _is_argument_reduction(graph: Graph, node: int) -> bool:
+    """Whether a reduction carries a value and its index together."""
+    return graph.shapes[node].is_tuple and combiner(graph, node) == "tuple" and len(graph.shapes[node].elements) == 2
+
+
+def _feeds_root(graph: Graph, node: int, steps: int = 10) -> bool:
+    """Whether a sum goes into a root through scalar arithmetic alone."""
+    if steps == 0:
+        return False
+    for user in graph.users[node]:
+        if graph.ops[user] in _ROOTS:
+            return True
+        if graph.ops[user] in _SCALAR_STEPS and graph.count(user) <= graph.count(node) and _feeds_root(graph, user, steps - 1):
+            return True
+    return False
+
+
+def _rotates(graph: Graph, kinds: Kinds, node: int) -> bool:
+    inputs = graph.inputs[node]
+    return graph.ops[node] == "multiply" and any(kinds.trigonometric[i] for i in inputs) and any(kinds.kind[i] == ACTIVATION for i in inputs)

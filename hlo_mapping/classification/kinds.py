@@ -1,0 +1,117 @@
+"""What every value holds once the parameters' roles are known, and which values lie between the two products of attention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hlo_mapping.classification.contents import INDEX_TYPES, Contents, takes_matrices
+from hlo_mapping.classification.roles import INPUT, KV_CACHE, STATE, WEIGHT, Roles
+from hlo_mapping.classification.uses import Product, Uses, second_halves
+from hlo_mapping.costs.opcodes import PRODUCTS
+from hlo_mapping.dataflow import Graph
+
+WEIGHTS, CACHE, INDEX, ACTIVATION = 1, 2, 4, 8
+"""Kinds of value as bits: parameters' own elements, a cache's, what follows from integers of the inputs, and everything computed."""
+_OF_ROLE = {WEIGHT: WEIGHTS, KV_CACHE: CACHE}
+_ARITHMETIC = frozenset({"multiply", "add", "subtract", "divide", "maximum", "minimum", "power", "select"})
+
+
+@dataclass(slots=True)
+class Kinds:
+    """Per node its kind; `scores` and `to_values` mark what comes after a product of activations and what leads into the next one."""
+
+    kind: list[int]
+    scores: list[bool]
+    to_values: list[bool]
+    trigonometric: list[bool]
+    halves: dict[int, int] = field(default_factory=dict)
+    """Reduces that finish a product begun by another node."""
+
+    def attended(self, node: int) -> bool:
+        """Whether a value lies between attention's products: scores, softmax."""
+        return self.scores[node] and self.to_values[node]
+
+
+def find_kinds(graph: Graph, contents: Contents, uses: Uses, roles: Roles) -> Kinds:
+    """Follow kinds from the entry parameters, then attention's scores forwards and its values backwards."""
+    size = len(graph.ops)
+    kinds = Kinds([0] * size, [False] * size, [False] * size, [False] * size, second_halves(graph, uses))
+    for _ in range(3):
+        before = [kinds.kind[p] for loop in graph.loops for p in loop.phis]
+        for node in range(size):
+            kinds.kind[node] = _kind(graph, contents, uses, roles, kinds, node)
+        if before == [kinds.kind[p] for loop in graph.loops for p in loop.phis]:
+            break
+    passes = 2 if graph.loops else 1
+    for _ in range(passes):
+        for node in range(size):
+            kinds.scores[node] = _is_score(graph, uses, kinds, node)
+            kinds.trigonometric[node] = graph.ops[node] in ("sine", "cosine") or (
+                kinds.kind[node] & ACTIVATION == 0 and any(kinds.trigonometric[i] for i in graph.inputs[node])
+            )
+    for _ in range(passes):
+        for node in range(size - 1, -1, -1):
+            kinds.to_values[node] = any(_leads_to_values(uses, kinds, user) for user in graph.users[node])
+    return kinds
+
+
+def _kind(graph: Graph, c: Contents, uses: Uses, roles: Roles, kinds: Kinds, node: int) -> int:
+    op, inputs, kind = graph.ops[node], graph.inputs[node], kinds.kind
+    if op == "parameter":
+        return _parameter_kind(graph, roles, node)
+    if c.version[node] in roles.caches and (c.written[node] or op == "phi"):
+        return CACHE
+    if op in ("gather", "dynamic-slice"):
+        looked_up = kind[inputs[0]] == WEIGHTS and any(c.varies[i] for i in inputs[1:]) and not takes_matrices(graph, node)
+        return ACTIVATION if looked_up else kind[inputs[0]]
+    if op == "compare" or op.startswith("rng"):
+        return INDEX if op != "compare" or any(kind[i] for i in inputs) else 0
+    found = 0
+    for source in inputs[1:] if op == "select" else inputs:
+        found |= kind[source]
+    if op in PRODUCTS or op == "custom-call" or node in uses.products:
+        return WEIGHTS if found == WEIGHTS and op != "custom-call" else ACTIVATION
+    return _merged(found)
+
+
+def _merged(found: int) -> int:
+    if found & ACTIVATION:
+        return ACTIVATION
+    if found & CACHE:
+        return CACHE
+    return INDEX if found & INDEX else found
+
+
+def _parameter_kind(graph: Graph, roles: Roles, node: int) -> int:
+    role = roles.role[node]
+    if role in (INPUT, STATE):
+        return INDEX if graph.shapes[node].element_type in INDEX_TYPES or graph.count(node) == 1 else ACTIVATION
+    return _OF_ROLE[role]
+
+
+def is_weight_product(kinds: Kinds, product: Product) -> bool:
+    """Whether an operand is a model parameter's own elements, as stored, moved or dequantised."""
+    return WEIGHTS in (kinds.kind[product.left], kinds.kind[product.right])
+
+
+def _mixes_cache(graph: Graph, kinds: Kinds, node: int) -> bool:
+    """Whether arithmetic brings entries of a cache and activations together."""
+    found = [kinds.kind[i] for i in graph.inputs[node]]
+    return graph.ops[node] in _ARITHMETIC and CACHE in found and ACTIVATION in found and kinds.kind[node] == ACTIVATION
+
+
+def _is_score(graph: Graph, uses: Uses, kinds: Kinds, node: int) -> bool:
+    scored = any(kinds.scores[i] for i in graph.inputs[node])
+    product = uses.products.get(node)
+    if product is not None:
+        return not is_weight_product(kinds, product) and not scored and kinds.kind[node] == ACTIVATION
+    if kinds.kind[node] & (ACTIVATION | INDEX) == 0:
+        return False
+    return scored or _mixes_cache(graph, kinds, node)
+
+
+def _leads_to_values(uses: Uses, kinds: Kinds, user: int) -> bool:
+    product = uses.products.get(user)
+    if product is not None:
+        return not is_weight_product(kinds, product) and kinds.kind[user] == ACTIVATION
+    return kinds.to_values[user]

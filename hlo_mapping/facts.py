@@ -1,0 +1,73 @@
+"""One row per instruction that launches work: its class, its costs, and where it came from."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from hlo_mapping.classification.contents import trace
+from hlo_mapping.classification.kinds import find_kinds
+from hlo_mapping.classification.overrides import RoleOverrides
+from hlo_mapping.classification.roles import infer_roles
+from hlo_mapping.classification.rules import Program as Analysed
+from hlo_mapping.classification.rules import classify, look_at
+from hlo_mapping.classification.uses import find_uses
+from hlo_mapping.columns import FACTS
+from hlo_mapping.costs.apply import launch_costs
+from hlo_mapping.dataflow import Kernel, build_graph
+from hlo_mapping.dump.program import Program
+from hlo_mapping.ir import Module, OpMetadata
+
+
+def instruction_facts(program: Program, overrides: RoleOverrides | None = None) -> pa.Table:
+    """Facts (schema `columns.FACTS`) of every instruction that can launch work, in every computation that is executed.
+
+    Costs are of one execution of the instruction: one iteration of the loop around it. A program without a module has no rows.
+    """
+    if program.module is None:
+        return FACTS.empty_table()
+    return module_facts(program.module, program.number, overrides)
+
+
+def module_facts(module: Module, number: int, overrides: RoleOverrides | None = None) -> pa.Table:
+    """The facts of one module."""
+    analysed = analyse(module, overrides)
+    rows = [_row(analysed, kernel) for kernel in analysed.graph.kernels]
+    columns = {name: [row.get(name) for row in rows] for name in FACTS.names}
+    columns["program_id"] = [number] * len(rows)
+    columns["hlo_module"] = [module.name] * len(rows)
+    return pa.table({f.name: _array(columns[f.name], f.type) for f in FACTS}, schema=FACTS)
+
+
+def _array(values: list[object], kind: pa.DataType) -> pa.Array:
+    return pa.array(values, pa.string()).dictionary_encode() if pa.types.is_dictionary(kind) else pa.array(values, kind)
+
+
+def analyse(module: Module, overrides: RoleOverrides | None = None) -> Analysed:
+    """The module's graph, and what its values and parameters are."""
+    graph = build_graph(module)
+    contents = trace(graph)
+    uses = find_uses(graph, contents)
+    roles = infer_roles(graph, contents, uses, overrides)
+    return Analysed(graph, contents, uses, roles, find_kinds(graph, contents, uses, roles))
+
+
+def _row(program: Analysed, kernel: Kernel) -> dict[str, object]:
+    launch = look_at(program, kernel)
+    verdict = classify(program, kernel)
+    metadata = _metadata(program, kernel)
+    row: dict[str, object] = dict(launch_costs(launch, verdict))
+    row.update(hlo_instruction=kernel.instruction.name, opcode=kernel.instruction.opcode)
+    if verdict is not None:
+        row.update(kernel_class=verdict.kernel_class, class_detail=verdict.detail, class_rule=verdict.rule)
+    row.update(op_name=metadata.op_name or None, source_file=metadata.source_file or None, source_line=metadata.source_line or None)
+    return row
+
+
+def _metadata(program: Analysed, kernel: Kernel) -> OpMetadata:
+    """The instruction's own metadata, or where a fusion has none that of the last operation in it that has."""
+    if kernel.instruction.metadata.op_name:
+        return kernel.instruction.metadata
+    for node in range(kernel.end - 1, kernel.first - 1, -1):
+        if program.graph.instructions[node].metadata.op_name:
+            return program.graph.instructions[node].metadata
+    return kernel.instruction.metadata
