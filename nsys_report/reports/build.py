@@ -16,13 +16,14 @@ from nsys_report.reports.present import Record
 from nsys_report.reports.units import count, duration, share, size, things
 
 if TYPE_CHECKING:
+    from nsys_report.analysis.ceilings import Ceilings
     from nsys_report.analysis.results import AnalysisResults
     from nsys_report.capture.health import Health
     from nsys_report.joined import Joined
 
-LEAST_SHARE = 0.03
-"""Share of the programs' kernel time from which a program gets a section of its own."""
-MOST_SECTIONS = 6
+LEAST_SHARE = 0.1
+"""Share of the programs' kernel time from which a program gets a section of its own: initialisation runs many small ones."""
+LEAST_SECTIONS, MOST_SECTIONS = 1, 6
 SUMMED = (
     "launches_per_execution",
     "bytes_accessed",
@@ -71,7 +72,7 @@ def _program_sections(subject: Subject, top: int | None) -> Iterable[Section]:
         return
     shown, hidden = _worth_a_section(modules)
     lines = (f"{things(hidden, 'more program')} without a section of their own (--module NAME gives one).",) if hidden else ()
-    yield Section("modules", "Programs", lines, tables=(programs.modules_table(modules),))
+    yield Section("modules", "Programs", lines, tables=(programs.modules_table(modules, top),))
     for record in shown:
         yield _program(subject, record, top)
 
@@ -80,7 +81,9 @@ def _worth_a_section(modules: pa.Table) -> tuple[list[dict[str, Any]], int]:
     """The programs that take a fair share of the time, and how many others there are."""
     records = modules.to_pylist()
     total = sum(r["total_kernel_time_ns"] for r in records) or 1
-    shown = [r for r in records if r["total_kernel_time_ns"] / total >= LEAST_SHARE and r["complete_executions"]][:MOST_SECTIONS]
+    worth = [r for r in records if r["complete_executions"]]
+    large = sum(r["total_kernel_time_ns"] / total >= LEAST_SHARE for r in worth)
+    shown = worth[: min(max(large, LEAST_SECTIONS), MOST_SECTIONS)]
     return shown, len(records) - len(shown)
 
 
@@ -93,7 +96,7 @@ def _program(subject: Subject, record: Record, top: int | None) -> Section:
     joined = any(r["kernel_class"] is not None for r in classes.select(["kernel_class"]).to_pylist())
     if joined:
         tables += [
-            programs.classes_table(classes, _total(record, classes)),
+            programs.classes_table(classes, _total(record, classes, results.ceilings)),
             programs.details_table(programs.of_module(results.details, record)),
             programs.instructions_table(instructions, top),
         ]
@@ -106,7 +109,7 @@ def _program(subject: Subject, record: Record, top: int | None) -> Section:
     return Section(f"program:{title}", title, lines, facts, tuple(tables), module=title)
 
 
-def _total(record: Record, classes: pa.Table) -> dict[str, Any]:
+def _total(record: Record, classes: pa.Table, ceilings: Ceilings) -> dict[str, Any]:
     """The classes' last row. Its bandwidth stands only where no kernel's bytes are unknown."""
     names = (
         "launches_per_execution",
@@ -122,7 +125,10 @@ def _total(record: Record, classes: pa.Table) -> dict[str, Any]:
     total |= {f"time_per_execution_{p}_ns": record[f"kernel_time_{p}_ns"] for p in ("p10", "p90")}
     unknown = pc.max(pc.fill_null(classes["unknown_bytes_time_share"], 1.0)).as_py()
     if unknown == 0 and record["kernel_time_ns"] and total["bytes_accessed"]:
-        total["bytes_per_s"] = total["bytes_accessed"] * 1e9 / record["kernel_time_ns"]
+        rate = total["bytes_accessed"] * 1e9 / record["kernel_time_ns"]
+        total["bytes_per_s"] = rate
+        total["share_of_measured"] = rate / ceilings.measured.value if ceilings.measured else None
+        total["share_of_nominal"] = rate / ceilings.nominal.value if ceilings.nominal else None
     return total
 
 
@@ -135,7 +141,7 @@ def _floor(record: Record, classes: pa.Table) -> tuple[tuple[Fact, ...], tuple[s
     needed = pc.sum(classes["floor_bytes"]).as_py()
     lines = [text]
     if needed and record["kernel_time_ns"]:
-        parts = [f"Its weights and caches are {size(needed)} an execution"]
+        parts = [f"It must move at least {size(needed)} an execution (weights, caches, optimizer state)"]
         facts.append(Fact("floor_bytes", "floor bytes", needed, "bytes"))
         for name in ("measured", "nominal"):
             floor = pc.sum(classes[f"floor_{name}_ns"]).as_py()

@@ -45,8 +45,8 @@ class Fact:
 class Column:
     """A column of a table: its key (units in the name), heading, unit, meaning.
 
-    `keep` says how dear it is where room is short: columns with the highest number go first, the
-    table's first column never.
+    `keep` says how dear it is where room is short: columns with the highest number go first, those of one
+    number together, the table's first column never.
     """
 
     key: str

@@ -30,6 +30,8 @@ _ENDINGS = (
     ("flops_per_s", "flops_per_s"),
     ("_ns", "ns"),
     ("bytes", "bytes"),
+    ("bytes_accessed", "bytes"),
+    ("bytes_per_execution", "bytes"),
     ("flops", "flops"),
     ("share", "ratio"),
     ("share_of_measured", "ratio"),

@@ -41,16 +41,16 @@ _FIGURES = (
     Show("time_per_execution_p10_ns", "p10", 8),
     Show("time_per_execution_p90_ns", "p90", 8),
     Show("time_share", "share"),
-    Show("launches_per_execution", "launches", 3),
+    Show("launches_per_execution", "launches", 4),
     Show("bytes_accessed", "bytes", 1),
     Show("bytes_per_s", "implied", 1),
     Show("share_of_measured", "of measured", 2),
-    Show("share_of_nominal", "of nominal", 4),
+    Show("share_of_nominal", "of nominal", 5),
 )
 _FLOORS = (
-    Show("floor_measured_ns", "floor measured", 2),
-    Show("floor_nominal_ns", "floor nominal", 5),
-    Show("flops_per_s", "compute", 5),
+    Show("floor_measured_ns", "floor measured", 3),
+    Show("floor_nominal_ns", "floor nominal", 6),
+    Show("flops_per_s", "compute", 6),
 )
 _PARTS = (
     Show("weight_bytes", "weight bytes", 9),
@@ -66,7 +66,7 @@ INSTRUCTIONS = (
     Show("kernel_class", "class"),
     Show("class_detail", "detail", 6),
     *_FIGURES,
-    Show("flops_per_s", "compute", 5),
+    Show("flops_per_s", "compute", 6),
     Show("kernel_name", "kernel", 7, "kernel"),
     Show("opcode", "opcode", 9),
     Show("match_method", "match", 9),
@@ -84,7 +84,7 @@ TIMES = (
 )
 
 
-def modules_table(modules: pa.Table) -> Table:
+def modules_table(modules: pa.Table, top: int | None = None) -> Table:
     """All programs side by side, most kernel time first."""
     left_out = pc.sum(pc.subtract(modules["executions"], modules["complete_executions"])).as_py() or 0
     notes = ["kernel time, busy time and host gap: median of whole executions, with 10th and 90th percentile where there is room"]
@@ -95,7 +95,7 @@ def modules_table(modules: pa.Table) -> Table:
     def name(record: Record) -> Value:
         return title_of(record) if names[record["hlo_module"]] > 1 else _name(record)
 
-    return present(modules, MODULES, "modules", "Programs", words={"hlo_module": name}, notes=tuple(notes))
+    return present(modules, MODULES, "modules", "Programs", words={"hlo_module": name}, notes=tuple(notes), lead=top)
 
 
 def _name(record: Record) -> Value:

@@ -13,7 +13,7 @@ from rich.text import Text
 from nsys_report.reports.model import Column, Notice, Part, Report, Row, Section, Table
 from nsys_report.reports.units import SHORTENED, shorten, visible
 
-LEAST_NAME = 14
+LEAST_NAME = 20
 """Characters that a name keeps before whole columns are left out."""
 LEAST_WIDTH = 40
 NOT_MISSED = 7
@@ -150,7 +150,7 @@ def _fit(columns: tuple[Column, ...], cells: list[tuple[str, ...]], width: int) 
     kept = list(range(len(columns)))
     while len(kept) > 1 and sum(least[i] for i in kept) + len(GAP) * (len(kept) - 1) > width:
         last = max(columns[i].keep for i in kept[1:])
-        kept.remove(max(i for i in kept[1:] if columns[i].keep == last))
+        kept = [i for i in kept if i == kept[0] or columns[i].keep < last] if last else kept[:-1]
     spare = width - sum(least[i] for i in kept) - len(GAP) * (len(kept) - 1)
     widths = []
     for i in kept:

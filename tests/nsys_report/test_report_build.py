@@ -89,7 +89,7 @@ def test_a_program_opens_with_its_floor() -> None:
     found = section(part(DECODE, xla_dump=DUMP), "program:jit_step#1")
     assert found.lines[0] == "3 executions, 3 kernels and 1.50 µs of kernel time each."
     assert found.lines[1] == (
-        "Its weights and caches are 1.10 MB an execution: 550 ns at the measured ceiling, so its kernels reach 36.7 % of it; "
+        "It must move at least 1.10 MB an execution (weights, caches, optimizer state): 550 ns at the measured ceiling, so its kernels reach 36.7 % of it; "
         "275 ns at the nominal ceiling, so its kernels reach 18.3 % of it."
     )
 
