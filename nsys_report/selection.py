@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from nsys_report.errors import UsageError
 
 if TYPE_CHECKING:
+    from nsys_report.analysis.results import AnalysisResults
     from nsys_report.joined import Joined
     from nsys_report.notebook import Analysis
 
@@ -30,18 +31,18 @@ class Selection:
         """The analysis of what is kept. Raises UsageError for a name or number that the capture does not hold."""
         if not (self.modules or self.executions or self.classes):
             return analysis
-        from nsys_report.analysis.results import analyse
-
-        chosen = self._executions(analysis.joined.executions)
-        results = analysis.results
+        joined, results = analysis.joined, analysis.results
         if self.modules or self.executions:
-            kept = keep_executions(analysis.joined, chosen, whole=bool(self.executions))
-            results = replace(analyse(kept, results.ceilings), joined_share=results.joined_share, devices=results.devices)
-            analysis = replace(analysis, joined=kept)
+            chosen = self._executions(joined.executions)
+            if self.executions:
+                results = _figures_of(joined, results, chosen)
+            kept = joined.executions.filter(pa.array(chosen))
+            results = _with_modules(results, kept)
+            joined = replace(joined, executions=kept, activities=_activities_of(joined, kept))
         if self.classes:
-            kept_tables = {name: _with_classes(getattr(results, name), self.classes) for name in ("classes", "details", "instructions")}
-            results = replace(results, **kept_tables)
-        return replace(analysis, results=results, narrowed=self.words())
+            named = {name: _with_classes(getattr(results, name), self.classes) for name in ("classes", "details", "instructions")}
+            results = replace(results, **named)
+        return replace(analysis, joined=joined, results=results, narrowed=self.words())
 
     def words(self) -> str:
         """The selection as a sentence part."""
@@ -86,17 +87,40 @@ def _nearest(text: str, names: Iterable[str]) -> str:
     return f"there are {', '.join(known[:8])}{', …' if len(known) > 8 else ''}" if known else "it holds no execution of an XLA program"
 
 
-def keep_executions(joined: Joined, chosen: np.ndarray, whole: bool) -> Joined:
-    """The joined capture with only those rows of the executions, and their activities.
+def _figures_of(joined: Joined, results: AnalysisResults, chosen: np.ndarray) -> AnalysisResults:
+    """The analysis with figures over the chosen executions alone, cut off or not: the others count as cut off.
 
-    With `whole` they count as complete: who asks for one execution wants its figures, cut off or not.
+    The other executions' activities stay: what the GPU did before an execution decides whether it waited for the host.
     """
-    executions = joined.executions.filter(pa.array(chosen))
-    if whole:
-        at = executions.schema.get_field_index("is_complete")
-        executions = executions.set_column(at, executions.schema.field(at), pa.array(np.ones(len(executions), bool)))
-    mine = pc.is_in(joined.activities["execution_id"], value_set=executions["execution_id"].combine_chunks())
-    return replace(joined, activities=joined.activities.filter(mine), executions=executions)
+    from nsys_report.analysis.results import analyse
+
+    at = joined.executions.schema.get_field_index("is_complete")
+    marked = joined.executions.set_column(at, joined.executions.schema.field(at), pa.array(chosen))
+    found = analyse(replace(joined, executions=marked), results.ceilings)
+    modules = found.modules
+    runs = modules.schema.get_field_index("executions")
+    modules = modules.set_column(runs, modules.schema.field(runs), modules["complete_executions"])
+    return replace(found, modules=modules, joined_share=results.joined_share, coverage=results.coverage, devices=results.devices)
+
+
+def _with_modules(results: AnalysisResults, executions: pa.Table) -> AnalysisResults:
+    """The tables' rows that are about the programs of those executions; of the coverage, the totals too."""
+    keys = set(zip(executions["hlo_module"].to_pylist(), executions["program_id"].to_pylist(), strict=True))
+    kept = {}
+    for field in fields(results):
+        table = getattr(results, field.name)
+        if isinstance(table, pa.Table) and {"hlo_module", "program_id"} <= set(table.column_names):
+            mine = [key in keys for key in zip(table["hlo_module"].to_pylist(), table["program_id"].to_pylist(), strict=True)]
+            if field.name == "coverage":
+                mine = [m or scope == "total" for m, scope in zip(mine, table["scope"].to_pylist(), strict=True)]
+            kept[field.name] = table.filter(pa.array(mine, pa.bool_()))
+    return replace(results, **kept)
+
+
+def _activities_of(joined: Joined, executions: pa.Table) -> pa.Table:
+    """The activities of those executions."""
+    wanted = executions["execution_id"].combine_chunks()
+    return joined.activities.filter(pc.is_in(joined.activities["execution_id"], value_set=wanted))
 
 
 def _with_classes(table: Any, classes: tuple[str, ...]) -> Any:

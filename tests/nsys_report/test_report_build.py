@@ -47,7 +47,7 @@ def health(*items: HealthItem, xla_modules: int = 0) -> Health:
 def subject(rows: list[dict[str, Any]], facts: list[dict[str, Any]] = FACTS, **more: Any) -> Subject:
     """A subject with ceilings of 2,000 and 4,000 GB/s."""
     made = joined(rows, facts, more.pop("executions", None))
-    capture = SimpleNamespace(info=INFO, path=Path("capture.sqlite"), runtime=made.capture.runtime, nvtx=made.capture.nvtx)
+    capture = SimpleNamespace(**vars(made.capture) | {"info": INFO, "path": Path("capture.sqlite")})
     made = replace(made, capture=capture, notes=more.pop("notes", ()))  # type: ignore[arg-type]
     ceilings = override(find_ceilings("none"), {"measured": 2000.0, "nominal": 4000.0})
     return Subject("capture.sqlite", made, analyse(made, ceilings), more.pop("health", health()), **more)
@@ -89,7 +89,8 @@ def test_a_program_opens_with_its_floor() -> None:
     found = section(part(DECODE, xla_dump=DUMP), "program:jit_step#1")
     assert found.lines[0] == "3 executions, 3 kernels and 1.50 µs of kernel time each."
     assert found.lines[1] == (
-        "It must move at least 1.10 MB an execution (weights, caches, optimizer state): 550 ns at the measured ceiling, so its kernels reach 36.7 % of it; "
+        "It must move at least 1.10 MB an execution (weights, caches, optimizer state): "
+        "550 ns at the measured ceiling, so its kernels reach 36.7 % of it; "
         "275 ns at the nominal ceiling, so its kernels reach 18.3 % of it."
     )
 
