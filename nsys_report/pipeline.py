@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from hlo_mapping.classification.overrides import RoleOverrides, read_manifest, read_roles_file
+from hlo_mapping.classification import overrides as role_overrides
+from hlo_mapping.classification.overrides import RoleOverrides
 from hlo_mapping.columns import FACTS
 from hlo_mapping.dump.index import index_dump
 from hlo_mapping.dump.program import Program
@@ -60,8 +61,8 @@ def _facts(found: Join, overrides: RoleOverrides | None) -> pa.Table:
 def overrides_from(roles: str | Path | None, manifest: str | Path | None) -> RoleOverrides | None:
     """The roles that a file or a serving manifest gives; the roles file wins where both speak."""
     if roles is not None:
-        return read_roles_file(Path(roles))
-    return read_manifest(Path(manifest)) if manifest is not None else None
+        return role_overrides.read_roles_file(Path(roles))
+    return role_overrides.read_manifest(Path(manifest)) if manifest is not None else None
 
 
 def analyze(
