@@ -49,6 +49,7 @@ class _Launches:
     thread: Ints
     cause: Ints
     to_host: Flags
+    to_device: Flags
     readback: Flags
 
     @classmethod
@@ -66,6 +67,7 @@ class _Launches:
             thread=ints(table, "launch_thread", missing=-1)[0],
             cause=causes.causes_of_launches(view.column("launch_api"), kind, pageable),
             to_host=to_host,
+            to_device=_is_word(kind, "HtoD"),
             readback=to_host & (size <= causes.READBACK_BYTES) & (view.execution >= 0),
         )
 
@@ -110,7 +112,8 @@ def _idle_time(view: View, launches: _Launches, device: int) -> IdleTime:
     done = np.where(recorded, np.clip(returned, issued, gaps.end), gaps.end)
 
     during = np.where(readback, CODES["loop_readback"], launches.cause[gaps.following])
-    after = np.where(same | (gaps.start >= done), CODES["between_activities"], CODES["first_kernel_latency"])
+    after = np.where(same, CODES["launch_latency"], CODES["first_kernel_latency"])
+    after = np.where(gaps.start >= done, CODES["between_activities"], after)
     after = np.where(launches.to_host[gaps.following], CODES["waiting_for_result"], after)
     after = np.where(readback, CODES["loop_readback"], after)
     for low, high, cause in ((issued, done, during), (done, gaps.end, after)):
@@ -119,6 +122,9 @@ def _idle_time(view: View, launches: _Launches, device: int) -> IdleTime:
             pieces[code].append(Ranges(low[chosen], high[chosen]))
 
     rest = np.where(launches.to_host[gaps.following], CODES["waiting_for_result"], CODES["host_work"])
+    again = launches.to_host[gaps.following] & launches.to_host[gaps.previous] & ~launches.readback[gaps.previous]
+    again |= launches.to_device[gaps.following] & launches.to_device[gaps.previous]
+    rest = np.where(again, CODES["between_copies"], rest)
     rest = np.where(recorded, np.where(readback, CODES["loop_readback"], rest), CODES["unexplained"])
     for code, ranges in _host_pieces(view, launches, device, Ranges(gaps.start, issued), rest):
         pieces[code].append(ranges)

@@ -6,13 +6,19 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from nsys_report.analysis.attribution import busy_times
+from nsys_report.analysis.budget import Budget, budget
+from nsys_report.analysis.budget_table import budget_tables
 from nsys_report.analysis.ceilings import Ceilings
 from nsys_report.analysis.classes import classes_table, costs_of, details_table
 from nsys_report.analysis.coverage import coverage_table, joined_share
 from nsys_report.analysis.devices import devices_table
+from nsys_report.analysis.host_gap import gap_parts, host_gaps
+from nsys_report.analysis.idle import idle_times
 from nsys_report.analysis.instructions import instructions_table
 from nsys_report.analysis.kernels import copies_table, kernels_table
 from nsys_report.analysis.modules import modules_table
+from nsys_report.analysis.tokens import tokens_per_execution
 from nsys_report.analysis.view import make_view
 from nsys_report.joined import Joined
 
@@ -30,6 +36,16 @@ class AnalysisResults:
     copies: pa.Table
     coverage: pa.Table
     devices: pa.Table
+    steps: pa.Table
+    """Schema budget_table.STEPS: each program's steps, which the rows of `budget` add up to."""
+    budget: pa.Table
+    """Schema budget_table.BUDGET."""
+    budgets: Budget
+    """The budget of every execution, in the order of the executions table."""
+    host_gaps: pa.Table
+    """Schema host_gap.HOST_GAPS."""
+    gap_parts: pa.Table
+    """Schema host_gap.GAP_PARTS: a row per execution."""
     joined_share: float | None
     """Share of the kernel time joined with confidence 0.5 or more, autotuning left out; None without kernels."""
 
@@ -39,6 +55,10 @@ def analyse(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
     view = make_view(joined)
     costs = costs_of(view)
     coverage = coverage_table(view)
+    idle = idle_times(view)
+    budgets = budget(view, costs, idle, busy_times(view), ceilings)
+    budget_rows, steps = budget_tables(view, budgets, tokens_per_execution(view, costs))
+    gaps = gap_parts(view, idle)
     return AnalysisResults(
         ceilings=ceilings,
         modules=modules_table(view),
@@ -49,5 +69,10 @@ def analyse(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
         copies=copies_table(view),
         coverage=coverage,
         devices=devices_table(view),
+        steps=steps,
+        budget=budget_rows,
+        budgets=budgets,
+        host_gaps=host_gaps(view, gaps),
+        gap_parts=gaps,
         joined_share=joined_share(coverage),
     )

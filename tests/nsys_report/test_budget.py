@@ -149,6 +149,29 @@ def test_a_loop_condition_read_back() -> None:
     assert parts(found) == {"kernels: other": 200, "copies: to_host": 2, "idle: loop_readback": 50 + 248}
 
 
+def test_a_launch_that_comes_too_late_is_no_pause_of_the_device() -> None:
+    rows = [
+        kernel(0, 100, 0, 3, **launched(-50, -20)),
+        kernel(300, 400, 0, 3, **launched(150, 250)),
+        kernel(410, 420, 0, 3, **launched(260, 270)),
+    ]
+    _, found = made(joined(rows, FACTS))
+    assert parts(found) == {
+        "kernels: other": 210,
+        "host: host_work": 50,
+        "launch: launch_call": 100,
+        "launch: launch_latency": 50,
+        "idle: between_activities": 10,
+    }
+
+
+def test_time_between_copies_in_one_direction_is_staging() -> None:
+    send = launched(300, 310, "cuMemcpyHtoDAsync")
+    rows = [kernel(0, 100, 0, 3), copy(200, 250, "HtoD", 64, None, **launched(100, 110)), copy(310, 320, "HtoD", 64, None, **send)]
+    _, found = made(joined([*rows, kernel(320, 330, 1, 3)], FACTS))
+    assert parts(found)["copies: between_copies"] == 50
+
+
 def test_compile_and_profiler_come_before_host_work() -> None:
     rows = [kernel(0, 100, 0, 3), kernel(1000, 1100, 1, 3, **launched(900, 950))]
     nvtx = [{"start_ns": 200, "end_ns": 500, "thread": 99, "text": "XlaCompile:#module=jit_step#"}]
