@@ -49,6 +49,8 @@ def decode(value: bytes) -> str:
 
 def encode(values: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, list[object]]:
     """Codes (int32, null for null) and the distinct values they stand for."""
+    if isinstance(values, pa.DictionaryArray):
+        return values.indices.cast(pa.int32()), values.dictionary.to_pylist()
     chunked = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
     if not chunked.num_chunks or not len(chunked):
         return pa.array([], pa.int32()), []

@@ -59,15 +59,19 @@ class Numbers:
 
 
 class Texts:
-    """A binary column."""
+    """A binary column kept as codes: captures repeat few texts millions of times."""
 
-    def __init__(self) -> None:
-        self._pieces: list[pa.Array] = []
+    def __init__(self, most: int) -> None:
+        self._codes = Numbers(most)
+        self._place: dict[bytes, int] = {}
 
     def add(self, piece: pa.Array) -> None:
-        """Appends a batch, copied."""
-        self._pieces.append(pa.concat_arrays([piece.cast(pa.binary()), pa.array([], pa.binary())]))
+        """Appends a batch of texts without nulls."""
+        encoded = pc.dictionary_encode(piece.cast(pa.binary()))
+        place = [self._place.setdefault(text, len(self._place)) for text in encoded.dictionary.to_pylist()]
+        self._codes.add(pa.array(place, pa.int64()).take(encoded.indices))
 
     def finish(self) -> pa.Array:
-        """The whole column."""
-        return pa.concat_arrays(self._pieces) if self._pieces else pa.array([], pa.binary())
+        """The whole column, dictionary-encoded."""
+        codes = self._codes.finish().cast(pa.int32())
+        return pa.DictionaryArray.from_arrays(codes, pa.array(list(self._place), pa.binary()))

@@ -58,7 +58,10 @@ class Source(Protocol):
         ...
 
     def read(self, table: str, fields: Sequence[Field], where: Sequence[Condition] = ()) -> dict[str, pa.Array]:
-        """The named fields, int64 (Integer, Extent) or binary (Text; null reads as empty), of the rows that meet all conditions."""
+        """The named fields of the rows that meet all conditions.
+
+        Integer and Extent come as int64, Text as binary (plain or as codes), where null reads as empty.
+        """
         ...
 
     def close(self) -> None:

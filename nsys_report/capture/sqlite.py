@@ -83,7 +83,7 @@ class SqliteSource:
 
     def _fetch(self, query: Select[Any], kinds: Sequence[pa.DataType], most: int) -> list[pa.Array]:
         text = str(query.compile(dialect=dialect.dialect(), compile_kwargs={"literal_binds": True}))
-        growing: list[Numbers | Texts] = [Texts() if kind == pa.binary() else Numbers(most) for kind in kinds]
+        growing: list[Numbers | Texts] = [Texts(most) if kind == pa.binary() else Numbers(most) for kind in kinds]
         try:
             with adbc_driver_sqlite.dbapi.connect(self._uri) as connection, connection.cursor() as cursor:
                 cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(BATCH_ROWS)})
