@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsys_report.reports import notices, programs, whole
+from nsys_report.reports import budget_page, notices, programs, whole
 from nsys_report.reports.model import Fact, Part, Report, Section, Table
 from nsys_report.reports.present import Record
 from nsys_report.reports.units import count, duration, share, size, things
@@ -93,6 +93,7 @@ def _program(subject: Subject, record: Record, top: int | None) -> Section:
     classes, instructions = (programs.of_module(t, record) for t in (results.classes, results.instructions))
     tables: list[Table] = [programs.times_table(record)]
     facts, lines = _floor(record, classes)
+    step_facts, step_lines = budget_page.step_facts(results, record)
     joined = any(r["kernel_class"] is not None for r in classes.select(["kernel_class"]).to_pylist())
     if joined:
         tables += [
@@ -102,11 +103,12 @@ def _program(subject: Subject, record: Record, top: int | None) -> Section:
         ]
     else:
         tables.append(whole.kernels_table(programs.of_module(results.kernels, record), "Kernels by time", top))
+    tables[1:1] = budget_page.budget_tables(results, record)
     copies = programs.of_module(results.copies, record)
     if len(copies):
         tables.append(whole.copies_table(copies))
     title = programs.title_of(record)
-    return Section(f"program:{title}", title, lines, facts, tuple(tables), module=title)
+    return Section(f"program:{title}", title, (*lines, *step_lines), (*facts, *step_facts), tuple(tables), module=title)
 
 
 def _total(record: Record, classes: pa.Table, ceilings: Ceilings) -> dict[str, Any]:

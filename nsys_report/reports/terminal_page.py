@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from nsys_report.reports.model import Column, Notice, Part, Report, Row, Section, Table
-from nsys_report.reports.units import SHORTENED, shorten, visible
+from nsys_report.reports.units import SHORTENED, UNKNOWN, shorten, visible
 
 LEAST_NAME = 20
 """Characters that a name keeps before whole columns are left out."""
@@ -125,7 +125,8 @@ def _below(table: Table, rows: tuple[Row, ...], kept: list[int], width: int) -> 
     hidden = len(table.rows) - len(rows)
     if hidden:
         yield from _wrapped(f"… {hidden:,} more of {len(table.rows):,} rows (--top)", width, QUIET)
-    gone = [column.heading for column in table.columns if column.key not in columns and column.keep < NOT_MISSED]
+    known = {c.key for i, c in enumerate(table.columns) if any(row.values[i] is not None for row in rows)}
+    gone = [c.heading for c in table.columns if c.key in known - columns and c.keep < NOT_MISSED]
     if gone:
         yield from _wrapped(f"no room for: {', '.join(gone)}", width, QUIET)
     for note in table.notes:
@@ -147,7 +148,7 @@ def _fit(columns: tuple[Column, ...], cells: list[tuple[str, ...]], width: int) 
     """The columns that fit, by position, and their widths."""
     natural = [max([_head_width(c), *(cell_len(row[i]) for row in cells)]) for i, c in enumerate(columns)]
     least = [min(n, max(LEAST_NAME, _head_width(c))) if c.unit in SHORTENED else n for n, c in zip(natural, columns, strict=True)]
-    kept = list(range(len(columns)))
+    kept = [i for i, c in enumerate(columns) if not c.keep or any(row[i].strip() not in ("", UNKNOWN) for row in cells)]
     while len(kept) > 1 and sum(least[i] for i in kept) + len(GAP) * (len(kept) - 1) > width:
         last = max(columns[i].keep for i in kept[1:])
         kept = [i for i in kept if i == kept[0] or columns[i].keep < last] if last else kept[:-1]

@@ -1,0 +1,122 @@
+"""A program's step budget: where the time from one execution's start to the next goes, in rows that add up to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from nsys_report.reports.model import Column, Fact, Row, Table
+from nsys_report.reports.present import Record, Show, present
+from nsys_report.reports.programs import of_module
+from nsys_report.reports.units import Value, duration, rate, things
+
+if TYPE_CHECKING:
+    from nsys_report.analysis.results import AnalysisResults
+
+CATEGORIES = {
+    "floor": "floor",
+    "traffic": "traffic above the floor",
+    "below_roof": "kernels below the roof",
+    "kernels": "kernels of unknown bytes",
+    "other_executions": "other executions",
+    "copies": "copies",
+    "idle": "pauses inside",
+    "launch": "launching",
+    "host": "host work",
+    "compile": "compiling",
+    "profiler": "the profiler",
+}
+"""The budget's categories in the words of the page."""
+COLUMNS = (
+    Column("category", "where a step goes", "text"),
+    Column("typical_ns", "time", "ns"),
+    Column("share", "share", "ratio"),
+    Column("tokens_per_s_gain", "would give tokens", "per_s", "tokens a second won if this took no time", keep=2),
+    Column("parts", "mostly", "name", "its largest parts", keep=1),
+)
+PARTS = (
+    Show("category", "where a step goes"),
+    Show("part", "part", unit="name"),
+    Show("typical_ns", "time"),
+    Show("share", "share"),
+    Show("time_p10_ns", "p10"),
+    Show("time_p90_ns", "p90"),
+    Show("mean_ns", "mean"),
+    Show("total_ns", "in all"),
+    Show("tokens_per_s_gain", "would give tokens", unit="per_s"),
+)
+GAPS = (
+    Show("about", "before an execution", unit="name"),
+    Show("category", "part of the budget"),
+    Show("mean_ns", "mean"),
+    Show("share", "share"),
+    Show("time_ns", "median"),
+    Show("time_p10_ns", "p10"),
+    Show("time_p90_ns", "p90"),
+    Show("executions_with_cause", "executions"),
+)
+
+
+def budget_tables(results: AnalysisResults, record: Record) -> Iterable[Table]:
+    """The budget by category, then in full by part, then why the GPU waited before an execution."""
+    steps = of_module(results.steps, record).to_pylist()
+    parts = of_module(results.budget, record)
+    if not steps or not len(parts):
+        return
+    yield _categories(steps[0], parts.to_pylist())
+    words = {"category": _category, "part": _part}
+    yield present(parts, PARTS, "budget_parts", "Step budget by part", words=words, in_full=True)
+    gaps = of_module(results.host_gaps, record)
+    if len(gaps):
+        yield present(gaps, GAPS, "host_gaps", "Why the GPU waited before an execution", words={"category": _category}, in_full=True)
+
+
+def _categories(step: Record, parts: list[dict[str, Any]]) -> Table:
+    """One row a category, in the budget's order, and the step that they add up to."""
+    rows = []
+    for category in CATEGORIES:
+        mine = [p for p in parts if p["category"] == category]
+        time = sum(p["typical_ns"] for p in mine)
+        if time > 0:
+            rows.append(Row((CATEGORIES[category], time, time / step["typical_ns"], _gain(step, time), _largest(mine))))
+    rows.append(Row(("a typical step", step["typical_ns"], 1.0, None, ""), is_total=True))
+    what = "executions; none is followed by another" if step["is_alone"] else "steps, from one start to the next"
+    notes = (f"mean over the middle half of {step['steps']:,} {what}",)
+    return Table("budget", "Step budget", COLUMNS, tuple(rows), notes)
+
+
+def _gain(step: Record, time: float) -> float | None:
+    """Tokens a second that a step without this time would make more."""
+    tokens, whole = step["tokens_per_execution"], step["typical_ns"]
+    return float(tokens * 1e9 / (whole - time) - tokens * 1e9 / whole) if tokens and 0 < time < whole else None
+
+
+def _largest(parts: list[dict[str, Any]], most: int = 2) -> str:
+    ordered = sorted(parts, key=lambda p: -p["typical_ns"])[:most]
+    return ", ".join(f"{_part(p)} {duration(p['typical_ns'])}" for p in ordered if p["typical_ns"] > 0)
+
+
+def _category(record: Record) -> Value:
+    return CATEGORIES.get(record["category"], record["category"])
+
+
+def _part(record: Record) -> Value:
+    return str(record["part"]).replace("_", " ")
+
+
+def step_facts(results: AnalysisResults, record: Record) -> tuple[tuple[Fact, ...], tuple[str, ...]]:
+    """A typical step in one sentence: its time, its tokens a second, and those that its floor would give."""
+    found: list[Mapping[str, Any]] = of_module(results.steps, record).to_pylist()
+    if not found:
+        return (), ()
+    step = found[0]
+    facts = [Fact("step_ns", "typical step", step["typical_ns"], "ns")]
+    if not step["tokens_per_s"]:
+        return tuple(facts), ()
+    facts.append(Fact("tokens_per_s", "tokens", step["tokens_per_s"], "per_s"))
+    text = f"A typical step takes {duration(step['typical_ns'])} and makes {things(step['tokens_per_execution'], 'token')}: "
+    text += f"{rate(step['tokens_per_s'])} a second"
+    if step["floor_tokens_per_s"]:
+        facts.append(Fact("floor_tokens_per_s", "tokens at the floor", step["floor_tokens_per_s"], "per_s"))
+        text += f"; its floor would give {rate(step['floor_tokens_per_s'])}"
+    return tuple(facts), (text + ".",)
