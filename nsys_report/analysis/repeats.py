@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -43,8 +44,8 @@ REPEATS = pa.schema(
         column("slow_executions", pa.int64(), "executions more than 4 scaled deviations, and 5 %, above the median"),
         column("slow_excess_ns", pa.int64(), "their time above the median, summed"),
         column("drift_ns_per_execution", pa.float64(), "Theil-Sen slope over the execution's number; null under 8 executions"),
-        column("drift_low_ns", pa.float64(), "lower end of its 95 % interval"),
-        column("drift_high_ns", pa.float64(), "upper end of its 95 % interval"),
+        column("drift_low_ns", pa.float64(), "lower end of its 99 % interval"),
+        column("drift_high_ns", pa.float64(), "upper end of its 99 % interval"),
         column("drifts", pa.bool_(), "the interval excludes 0, and the drift moves the median by 1 % over the capture"),
         column("is_bimodal", pa.bool_(), "two levels apart from each other; null under 12 executions"),
         column("lower_level_ns", pa.float64(), "mean of the lower level; null unless bimodal"),
@@ -87,12 +88,12 @@ def repeats_table(view: View) -> pa.Table:
 def slow_table(view: View) -> pa.Table:
     """Schema SLOW: at most MOST_SLOW executions per program and measure."""
     groups = group_by_instruction(view)
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for module in range(len(view.modules)):
         for name, series in _series(view, module):
             if name in ("kernel_time_ns", "host_gap_ns", "interval_ns"):
                 rows += _slow_rows(view, groups, module, name, series)
-    keys = [view.modules[int(r["module"])] for r in rows]  # type: ignore[call-overload]
+    keys = [view.modules[r["module"]] for r in rows]
     columns: dict[str, Column] = {name: [r.get(name) for r in rows] for name in SLOW.names if name not in ("hlo_module", "program_id")}
     return table(SLOW, columns | module_columns(keys))
 
@@ -122,7 +123,7 @@ def _series(view: View, module: int) -> list[tuple[str, Series]]:
     return found
 
 
-def _row(view: View, module: int, name: str, series: Series) -> dict[str, object]:
+def _row(view: View, module: int, name: str, series: Series) -> dict[str, Any]:
     values = series.values
     low, p10, median, p90, high = np.quantile(values, (0.0, 0.1, 0.5, 0.9, 1.0))
     far = slow(values)
@@ -144,7 +145,7 @@ def _row(view: View, module: int, name: str, series: Series) -> dict[str, object
     }
 
 
-def _drift_columns(found: Drift | None, median: float, count: int) -> dict[str, object]:
+def _drift_columns(found: Drift | None, median: float, count: int) -> dict[str, Any]:
     if found is None:
         return dict.fromkeys(("drift_ns_per_execution", "drift_low_ns", "drift_high_ns", "drifts"))
     matters = abs(found.slope) * count >= 0.01 * median
@@ -156,7 +157,7 @@ def _drift_columns(found: Drift | None, median: float, count: int) -> dict[str, 
     }
 
 
-def _level_columns(found: TwoLevels | None, count: int) -> dict[str, object]:
+def _level_columns(found: TwoLevels | None, count: int) -> dict[str, Any]:
     empty = dict.fromkeys(("lower_level_ns", "upper_level_ns", "upper_share"))
     if found is None:
         return {"is_bimodal": None if count < 12 else False, **empty}
@@ -172,14 +173,14 @@ def _per_device_number(view: View, rows: Ints) -> Ints:
     return number
 
 
-def _slow_rows(view: View, groups: Groups, module: int, name: str, series: Series) -> list[dict[str, object]]:
+def _slow_rows(view: View, groups: Groups, module: int, name: str, series: Series) -> list[dict[str, Any]]:
     median = float(np.median(series.values))
     far = np.flatnonzero(slow(series.values))
     far = far[np.argsort(-series.values[far], kind="stable")][:MOST_SLOW]
     if len(far) == 0:
         return []
     excess = _excesses(view, groups, module, series.rows, far) if name == "kernel_time_ns" else [[] for _ in far]
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for i, named in zip(far, excess, strict=True):
         base = {
             "module": module,

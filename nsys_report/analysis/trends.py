@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from nsys_report.analysis.view import Ints
 FEWEST_FOR_DRIFT = 8
 MOST_POINTS = 200
 """Points of a drift's fit; longer series are cut into so many bins, each its median, since the fit looks at every pair."""
-NORMAL_95 = 1.959964
+NORMAL_99 = 2.575829
 
 FEWEST_FOR_LEVELS = 12
 LEAST_SHARE_OF_A_LEVEL = 0.1
@@ -21,13 +22,13 @@ LEAST_RELATIVE_STEP = 0.03
 LEAST_SEPARATION = 4.0
 """Ashman's D, the step over the levels' common spread. Above 2 two normal distributions are told apart (Ashman and others, 1994); the
 best cut through a single normal one gives 2.7 and through a uniform one 3.5, so more is asked for."""
-LEAST_EMPTY = 0.3
+LEAST_EMPTY = 0.4
 """A level is a heap: this share of the step between two of them holds no value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Slope in units of the values per step of the number, with a 95 % interval."""
+    """Slope in units of the values per step of the number, with a 99 % interval."""
 
     slope: float
     low: float
@@ -57,7 +58,7 @@ def drift(number: Ints, values: Ints) -> Drift | None:
     if len(slopes) == 0:
         return None
     n = len(x)
-    half = NORMAL_95 * np.sqrt(n * (n - 1) * (2 * n + 5) / 18)
+    half = NORMAL_99 * np.sqrt(n * (n - 1) * (2 * n + 5) / 18)
     low = int(np.clip(np.floor((len(slopes) - half) / 2), 0, len(slopes) - 1))
     high = int(np.clip(np.ceil((len(slopes) + half) / 2), 0, len(slopes) - 1))
     return Drift(float(np.median(slopes)), float(slopes[low]), float(slopes[high]))
@@ -93,5 +94,5 @@ def _binned(number: Ints, values: Ints) -> tuple[Floats, Floats]:
     if len(x) <= MOST_POINTS:
         return x, y
     edges = np.linspace(0, len(x), MOST_POINTS + 1).astype(np.int64)
-    parts = list(zip(edges[:-1], edges[1:], strict=True))
+    parts = list(pairwise(edges.tolist()))
     return np.array([np.median(x[a:b]) for a, b in parts]), np.array([np.median(y[a:b]) for a, b in parts])
