@@ -1,0 +1,93 @@
+"""The repeated layer, found in sequences whose layers are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nsys_report.analysis import find_ceilings
+from nsys_report.analysis.ceilings import override
+from nsys_report.analysis.layers import layer_tables
+from nsys_report.analysis.periods import Period, find_period
+from nsys_report.analysis.view import make_view
+from tests.nsys_report.joined_samples import fact, joined, kernel
+
+CEILINGS = override(find_ceilings("none"), {"measured": 2.0})
+
+
+def codes(text: str) -> np.ndarray:
+    return np.array([ord(c) for c in text], np.int64)
+
+
+@pytest.mark.parametrize(
+    ("text", "period"),
+    [
+        ("xyABCDEABCDEABCDEABCDEz", Period(2, 5, 4)),
+        ("ABCDABCDABCD", Period(0, 4, 3)),
+        ("xABBBCABBBCABBBCy", Period(1, 5, 3)),  # repeats within the layer are no layers
+        ("ABCDEFGH", None),
+        ("AB", None),
+        ("", None),
+        ("AAAAAAAA", Period(0, 1, 8)),
+        ("abcdefghijklmnopqrstuvwxyzAA", None),  # too little of the sequence to be worth it
+    ],
+)
+def test_periods(text: str, period: Period | None) -> None:
+    assert find_period(codes(text)) == period
+
+
+def test_a_first_layer_that_differs_in_one_kernel_is_still_a_layer() -> None:
+    layer = "ABCDEFGHIJ"
+    assert find_period(codes("xy" + "ABQDEFGHIJ" + layer * 4 + "z")) == Period(2, 10, 5)
+
+
+def test_a_first_layer_with_a_kernel_more_stands_before_the_layers() -> None:
+    layer = "ABCDEFGHIJ"
+    found = find_period(codes("xy" + "ABQCDEFGHIJ" + layer * 4 + "z"))
+    assert found is not None and (found.length, found.count) == (10, 4)
+    assert found.start in (11, 12, 13, 5)
+
+
+def step(at: int, execution: int, slow: int = 0) -> list[dict[str, Any]]:
+    """An embedding of 50 ns; three layers of a dot (100 ns, one of them slower) and a norm (10 ns); a head of 200 ns."""
+    rows = [kernel(at, at + 50, execution, 0, name="embed")]
+    time = at + 50
+    for layer in range(3):
+        for position, (length, what) in enumerate(((100 + (slow if layer == 1 else 0), "dot"), (10, "norm"))):
+            number = f"_{layer}" if layer else ""
+            rows.append(kernel(time, time + length, execution, 1 + layer * 2 + position, name=f"{what}_fusion{number}"))
+            time += length
+    return [*rows, kernel(time, time + 200, execution, 7, name="head")]
+
+
+FACTS = [
+    fact("embed", kernel_class="weights", bytes_accessed=1),
+    *(
+        f
+        for n in range(3)
+        for f in (fact(f"dot.{n}", kernel_class="weights", bytes_accessed=150), fact(f"norm.{n}", kernel_class="other", bytes_accessed=8))
+    ),
+    fact("head", kernel_class="weights", bytes_accessed=9),
+]
+
+
+def test_layers_folded() -> None:
+    view = make_view(joined([*step(0, 0, 20), *step(10_000, 1, 20), *step(20_000, 2, 60)], FACTS))
+    summary, rows = layer_tables(view, CEILINGS)
+    (one,) = summary.to_pylist()
+    assert (one["layers"], one["kernels_per_layer"], one["kernels_before"], one["kernels_after"]) == (3, 2, 1, 1)
+    assert (one["time_before_ns"], one["time_after_ns"]) == (50, 200)
+    assert (one["layer_time_min_ns"], one["layer_time_ns"], one["layer_time_max_ns"], one["slowest_layer"]) == (110, 110, 130, 1)
+    assert (one["executions"], one["layers_share"]) == (3, pytest.approx(350 / 600))
+    dot, norm = rows.to_pylist()
+    assert (dot["hlo_instruction"], dot["kernel_name"], dot["kernel_class"]) == ("dot.1", "dot_fusion", "weights")
+    assert (dot["time_min_ns"], dot["time_ns"], dot["time_max_ns"], dot["slowest_layer"], dot["total_ns"]) == (100, 100, 120, 1, 320)
+    assert (dot["bytes_accessed"], dot["bytes_per_s"], dot["share_of_measured"]) == (150, 1.5e9, 0.75)
+    assert (norm["position"], norm["differing_layers"], norm["time_ns"]) == (1, 0, 10)
+
+
+def test_a_program_without_layers_has_no_rows() -> None:
+    view = make_view(joined([kernel(n * 10, n * 10 + 5, 0, 0, name="abcdefghij"[n]) for n in range(10)], FACTS))
+    assert [len(t) for t in layer_tables(view, CEILINGS)] == [0, 0]
