@@ -77,7 +77,29 @@ def folder_name(part: str) -> str:
     return re.sub(r"[^\w.-]+", "-", part).strip("-").removesuffix(".sqlite")
 
 
+def _write_markdown(finished: Finished, path: Path) -> None:
+    from nsys_report.reports.export import write_whole
+
+    write_whole(path, lambda out: out.write(_markdown_text(finished).encode("utf-8", "backslashreplace")))
+
+
+def _markdown_text(finished: Finished) -> str:
+    from nsys_report.reports.markdown import render
+
+    return render(finished.report)
+
+
+def _write_csv(finished: Finished, directory: Path) -> None:
+    from nsys_report.reports.csv_files import write_csv
+
+    write_csv(finished.report, directory)
+
+
 OUTPUTS = (
     Output("--json", "FILE", "The report as one JSON document; - is stdout.", _require_file, _write_json, _json_text),
+    Output(
+        "--markdown", "FILE", "The short report as Markdown, for an issue; - is stdout.", _require_file, _write_markdown, _markdown_text
+    ),
+    Output("--csv", "DIR", "Every table of the report as a CSV file, raw figures.", _require_directory, _write_csv),
     Output("--tables", "DIR", "The tables as Parquet files, raw figures, units in the column names.", _require_directory, _write_tables),
 )

@@ -96,19 +96,27 @@ def write_json(report: Report, path: Path) -> None:
 
 
 def write_tables(tables: Mapping[str, pa.Table], directory: Path) -> None:
-    """Writes NAME.parquet for each table into a directory, which is made if need be; all of them or none.
+    """Writes NAME.parquet for each table, like write_folder."""
+    import pyarrow.parquet as pq
+
+    def writer(table: pa.Table) -> Callable[[Path], object]:
+        return lambda path: pq.write_table(table, path, compression="zstd")
+
+    write_folder(directory, {f"{name}.parquet": writer(table) for name, table in tables.items()})
+
+
+def write_folder(directory: Path, files: Mapping[str, Callable[[Path], object]]) -> None:
+    """Lets each function write the file of its name in a directory, which is made if need be; all of them or none.
 
     Raises InputError where they cannot be written.
     """
-    import pyarrow.parquet as pq
-
     with _failing(directory):
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".writing-", dir=directory) as folder:
-            for name, table in tables.items():
-                pq.write_table(table, Path(folder) / f"{name}.parquet", compression="zstd")
-            for name in tables:
-                os.replace(Path(folder) / f"{name}.parquet", directory / f"{name}.parquet")
+            for name, write in files.items():
+                write(Path(folder) / name)
+            for name in files:
+                os.replace(Path(folder) / name, directory / name)
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
