@@ -59,8 +59,11 @@ def _blocks(codes: Ints, length: int) -> Period | None:
     starts, stops = edges[::2], edges[1::2]
     best = int(np.argmax(stops - starts))
     start, reach = int(starts[best]), int(stops[best]) - 1 + 2 * length
-    # The first window that agrees may begin with positions that do not: blocks start where they agree.
+    # The first and last windows that agree may begin or end with positions that do not: blocks start and end where they agree.
     while start + 2 * length <= reach and codes[start] != codes[start + length]:
         start += 1
+    while start + 2 * length <= reach and codes[reach - 1] != codes[reach - 1 - length]:
+        reach -= 1
     count = (reach - start) // length
-    return Period(start, length, count) if count >= 2 else None
+    # What is left over goes to the front: a network's first layer is often fused with what comes before, its last one seldom.
+    return Period(reach - count * length, length, count) if count >= 2 else None
