@@ -70,19 +70,24 @@ def _program_sections(subject: Subject, top: int | None) -> Iterable[Section]:
     modules = subject.results.modules
     if not len(modules):
         return
-    shown, hidden = _worth_a_section(modules)
+    shown, hidden = _worth_a_section(subject)
     lines = (f"{things(hidden, 'more program')} without a section of their own (--module NAME gives one).",) if hidden else ()
     yield Section("modules", "Programs", lines, tables=(programs.modules_table(modules, top),))
     for record in shown:
         yield _program(subject, record, top)
 
 
-def _worth_a_section(modules: pa.Table) -> tuple[list[dict[str, Any]], int]:
-    """The programs that take a fair share of the time, and how many others there are."""
-    records = modules.to_pylist()
-    total = sum(r["total_kernel_time_ns"] for r in records) or 1
-    worth = [r for r in records if r["complete_executions"]]
-    large = sum(r["total_kernel_time_ns"] / total >= LEAST_SHARE for r in worth)
+def _worth_a_section(subject: Subject) -> tuple[list[dict[str, Any]], int]:
+    """The programs that take a fair share of the time, most first, and how many others there are.
+
+    Time is kernel time; where whole graphs are all that was recorded, it is busy time.
+    """
+    records = programs.by_time(subject.results.modules).to_pylist()
+    graphs = subject.health.graph_mode == "graph" and not any(r["total_kernel_time_ns"] for r in records)
+    times = [programs.total_busy(r) if graphs else float(r["total_kernel_time_ns"]) for r in records]
+    total = sum(times) or 1.0
+    worth = [r for r, time in zip(records, times, strict=True) if time > 0 and r["complete_executions"]]
+    large = sum(time / total >= LEAST_SHARE for time in times)
     shown = worth[: min(max(large, LEAST_SECTIONS), MOST_SECTIONS)]
     return shown, len(records) - len(shown)
 
@@ -101,8 +106,8 @@ def _program(subject: Subject, record: Record, top: int | None) -> Section:
             programs.details_table(programs.of_module(results.details, record)),
             programs.instructions_table(instructions, top),
         ]
-    else:
-        tables.append(whole.kernels_table(programs.of_module(results.kernels, record), "Kernels by time", top))
+    elif len(kernels := programs.of_module(results.kernels, record)):
+        tables.append(whole.kernels_table(kernels, "Kernels by time", top))
     tables[1:1] = budget_page.budget_tables(results, record)
     copies = programs.of_module(results.copies, record)
     if len(copies):
@@ -138,7 +143,10 @@ def _floor(record: Record, classes: pa.Table) -> tuple[tuple[Fact, ...], tuple[s
     """How far an execution's kernels are from the fewest bytes it needs."""
     runs, whole_runs = record["executions"], record["complete_executions"]
     text = things(runs, "execution") + (f", {count(whole_runs)} of them whole" if whole_runs != runs else "")
-    text += f", {things(record['kernels_per_execution'], 'kernel')} and {duration(record['kernel_time_ns'])} of kernel time each."
+    if record["kernels_per_execution"]:
+        text += f", {things(record['kernels_per_execution'], 'kernel')} and {duration(record['kernel_time_ns'])} of kernel time each."
+    elif record["busy_time_ns"] is not None:
+        text += f", {duration(record['busy_time_ns'])} of GPU work each, and no kernel on record."
     facts = [Fact("executions", "executions", runs, "count"), Fact("kernel_time_ns", "kernel time", record["kernel_time_ns"], "ns")]
     needed = pc.sum(classes["floor_bytes"]).as_py()
     lines = [text]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import textwrap
 from collections.abc import Iterable, Iterator
 
@@ -13,9 +14,11 @@ from rich.text import Text
 from nsys_report.reports.model import Column, Notice, Part, Report, Row, Section, Table
 from nsys_report.reports.units import SHORTENED, UNKNOWN, shorten, visible
 
-LEAST_NAME = 20
-"""Characters that a name keeps before whole columns are left out."""
+LEAST_NAME, LEAST_OTHER = 28, 14
+"""Characters that a name keeps before whole columns are left out: in the first column, and in others."""
 LEAST_WIDTH = 40
+BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|(?:ns|µs|ms|s|B|kB|MB|GB|TB|GB/s)\b)")
+"""A space that no line ends at."""
 NOT_MISSED = 7
 """Columns as little dear as this are left out without a word: they are in the page and the documents."""
 GAP = "  "
@@ -96,8 +99,9 @@ def _notice(notice: Notice, width: int) -> Iterator[Text]:
 
 
 def _wrapped(text: str, width: int, style: str = "", first: str = "", rest: str = "") -> Iterator[Text]:
-    for line in textwrap.wrap(visible(text), width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False):
-        yield Text(line, style=style)
+    kept = BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", visible(text))
+    for line in textwrap.wrap(kept, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False):
+        yield Text(line.replace("\N{NO-BREAK SPACE}", " "), style=style)
 
 
 def table_lines(table: Table, width: int, titled: bool = True) -> Iterator[Text]:
@@ -147,11 +151,14 @@ def _cells(table: Table, rows: tuple[Row, ...]) -> list[tuple[str, ...]]:
 def _fit(columns: tuple[Column, ...], cells: list[tuple[str, ...]], width: int) -> tuple[list[int], list[int]]:
     """The columns that fit, by position, and their widths."""
     natural = [max([_head_width(c), *(cell_len(row[i]) for row in cells)]) for i, c in enumerate(columns)]
-    least = [min(n, max(LEAST_NAME, _head_width(c))) if c.unit in SHORTENED else n for n, c in zip(natural, columns, strict=True)]
+    floor = [LEAST_OTHER if i else LEAST_NAME for i in range(len(columns))]
+    least = [min(n, max(f, _head_width(c))) if c.unit in SHORTENED else n for n, f, c in zip(natural, floor, columns, strict=True)]
     kept = [i for i, c in enumerate(columns) if not c.keep or any(row[i].strip() not in ("", UNKNOWN) for row in cells)]
     while len(kept) > 1 and sum(least[i] for i in kept) + len(GAP) * (len(kept) - 1) > width:
         last = max(columns[i].keep for i in kept[1:])
         kept = [i for i in kept if i == kept[0] or columns[i].keep < last] if last else kept[:-1]
+    if sum(least[i] for i in kept) + len(GAP) * (len(kept) - 1) > width:  # one column alone that is still too wide
+        least[kept[0]] = width - sum(least[i] for i in kept[1:]) - len(GAP) * (len(kept) - 1)
     spare = width - sum(least[i] for i in kept) - len(GAP) * (len(kept) - 1)
     widths = []
     for i in kept:
