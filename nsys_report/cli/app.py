@@ -88,7 +88,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     _be_lenient_about_letters()
     try:
         code = group.main(args=None if arguments is None else list(arguments), prog_name="nsys-report", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
@@ -121,7 +122,7 @@ def _explain(error: Exception) -> int:
     elif isinstance(error, MemoryError):
         _say("not enough memory for this capture", "trace a shorter window, or run on a machine with more memory")
     elif isinstance(error, OSError):
-        _say(f"{error.filename or 'a file'}: {error.strerror or error}", "check the path and its permissions")
+        _say(f"{error.filename or 'the output'}: {error.strerror or error}", "check the path and its permissions")
     else:
         _say(f"this program failed where it should not: {type(error).__name__}: {error}", "run it again with --debug for the traceback")
     return 1

@@ -21,12 +21,17 @@ def width() -> int:
     columns = os.environ.get("COLUMNS", "")
     if columns.isdigit() and int(columns):
         return int(columns)
-    return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else PIPED_WIDTH
+    return os.get_terminal_size(sys.stdout.fileno()).columns if _is_terminal() else PIPED_WIDTH
+
+
+def _is_terminal() -> bool:
+    """Whether stdout is a terminal; it may also be closed."""
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def color() -> bool:
     """Whether a person with a colour terminal reads this."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return _is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def report_text(report: Report) -> str:

@@ -17,7 +17,7 @@ Progress = Callable[[str, float], None]
 @contextmanager
 def progress_line(label: str = "") -> Iterator[Progress | None]:
     """Gives a function to call with each stage and how far it is, or None where stderr is not a terminal."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console

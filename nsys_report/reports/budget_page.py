@@ -80,8 +80,11 @@ def _categories(step: Record, parts: list[dict[str, Any]]) -> Table:
         if time > 0:
             rows.append(Row((CATEGORIES[category], time, time / step["typical_ns"], _gain(step, time), _largest(mine))))
     rows.append(Row(("a typical step", step["typical_ns"], 1.0, None, ""), is_total=True))
-    what = "executions; none is followed by another" if step["is_alone"] else "steps, from one start to the next"
-    notes = (f"mean over the middle half of {step['steps']:,} {what}",)
+    if step["is_alone"]:
+        note = f"mean over the middle half of {things(step['steps'], 'execution')}, without the time between them"
+    else:
+        note = f"mean over the middle half of {things(step['steps'], 'step')}, from one start to the next"
+    notes = (note,)
     return Table("budget", "Step budget", COLUMNS, tuple(rows), notes)
 
 

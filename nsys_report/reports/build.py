@@ -116,8 +116,10 @@ def _program(subject: Subject, record: Record, top: int | None) -> Section:
     return Section(f"program:{title}", title, (*lines, *step_lines), (*facts, *step_facts), tuple(tables), module=title)
 
 
-def _total(record: Record, classes: pa.Table, ceilings: Ceilings) -> dict[str, Any]:
-    """The classes' last row. Its bandwidth stands only where no kernel's bytes are unknown."""
+def _total(record: Record, classes: pa.Table, ceilings: Ceilings) -> dict[str, Any] | None:
+    """The classes' last row, None where only some are shown. Its bandwidth stands only where no kernel's bytes are unknown."""
+    if (pc.sum(classes["time_share"]).as_py() or 0) < 0.999:
+        return None
     names = (
         "launches_per_execution",
         "bytes_accessed",

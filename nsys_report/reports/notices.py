@@ -20,7 +20,7 @@ def all_notices(subject: Subject) -> Iterable[Notice]:
     yield from health_notices(subject.health)
     yield from _xla(subject)
     for note in subject.joined.notes:
-        yield Notice("join", note[:1].upper() + note[1:] + ("" if note.endswith(".") else "."), severity="warning")
+        yield Notice("join", _sentence(note), severity="warning")
 
 
 def health_notices(health: Health, everything: bool = False) -> Iterable[Notice]:
