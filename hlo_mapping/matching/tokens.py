@@ -16,6 +16,10 @@ SMALL_READBACK = 16
 """Bytes up to which a copy to the host, launched by the thread that launches kernels, may be a condition read back."""
 
 
+MOST_BOUNDARIES = 64
+"""How many places are tried at which the ids of nodes inside other nodes may begin."""
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """One distinct launch: `kind` is kernel, copy (device to device), memset or readback (a small copy to the host)."""
@@ -92,7 +96,7 @@ def recorded_order(node: np.ndarray, launch_number: np.ndarray, codes: np.ndarra
     order = np.lexsort((np.where(node >= 0, node, np.arange(len(node))), launch_number))
     known: dict[tuple[bytes, bytes], np.ndarray] = {}
     first, last = node[order[bounds[:-1]]], node[order[bounds[1:] - 1]]
-    for n in np.flatnonzero((last - first + 1 != np.diff(bounds)) & (first >= 0)):
+    for n in np.flatnonzero((last - (first >> 32 << 32) + 1 != np.diff(bounds)) & (first >= 0)):
         a, b = int(bounds[n]), int(bounds[n + 1])
         key = ((node[a:b] - node[a:b].min()).tobytes(), codes[a:b].tobytes())
         if key not in known:
@@ -106,22 +110,43 @@ def _order_of_one_launch(node: np.ndarray) -> np.ndarray:
     if (node >> 32 != node[0] >> 32).any():
         return np.arange(len(node))
     ids, first = np.unique(node, return_index=True)
-    gaps = np.setdiff1d(np.arange(ids[0], ids[-1]), ids)
-    later = np.flatnonzero((ids > (gaps[-1] if len(gaps) else ids[-1])) & (first < np.maximum.accumulate(first)))
-    if not len(later):
+    low = ids - (ids[0] >> 32 << 32)
+    boundary = _children_from(low, first)
+    if boundary == len(ids):
         return np.argsort(node, kind="stable")
-    boundary = int(later[0])
-    main, main_first = ids[:boundary], first[:boundary]
-    place = dict(zip(main.tolist(), main.astype(float).tolist(), strict=True))
-    floor = -1.0
-    for child, start in zip(ids[boundary:].tolist(), first[boundary:].tolist(), strict=True):
-        begun = main[main_first < start]
-        earlier = gaps[gaps <= (begun[-1] + 1 if len(begun) else ids[0])]
-        gap = float(earlier[-1]) if len(earlier) else float(gaps[0]) if len(gaps) else float(begun[-1] if len(begun) else -1) + 0.5
-        floor = max(floor, gap)
-        place[child] = floor
-    keys = np.array([place[n] for n in node.tolist()])
-    return np.lexsort((node, keys))
+    main = low[:boundary]
+    # gaps among the main nodes, as numbers of main nodes before them
+    holes = np.flatnonzero(np.diff(main, prepend=-1, append=main[-1] + 2) > 1)
+    before = np.searchsorted(np.sort(first[:boundary]), first[boundary:])
+    at = np.searchsorted(holes, before)
+    low_hole, high_hole = holes[np.maximum(at - 1, 0)], holes[np.minimum(at, len(holes) - 1)]
+    nearest = np.where(before - low_hole <= high_hole - before, low_hole, high_hole)
+    # what is numbered later was recorded later, so it cannot stand in an earlier gap
+    place = np.concatenate([np.arange(boundary) + 0.5, np.maximum.accumulate(nearest).astype(float)])
+    rank = np.searchsorted(ids, node)
+    return np.lexsort((node, place[rank]))
+
+
+def _children_from(low: np.ndarray, first: np.ndarray) -> int:
+    """From which of the ascending node ids on nodes stand inside others; their number if none does. `first` is when each began.
+
+    Contents are numbered after all nodes of the graph itself, yet run before the last of them: the first of them breaks the order of
+    time. So does concurrency, but what stands inside a node also runs in a gap of the ids; the boundary that explains most is taken.
+    """
+    latest = np.maximum.accumulate(first)
+    late = np.flatnonzero(first[1:] < latest[:-1]) + 1
+    late = late[low[late - 1] >= late]
+    if len(late) > MOST_BOUNDARIES:
+        late = np.sort(late[np.argsort(first[late] - latest[late - 1], kind="stable")[:MOST_BOUNDARIES]])
+    disorder = np.cumsum(first < latest)
+    best, fewest = len(low), int(disorder[-1])
+    for b in late.tolist():
+        hole = np.diff(low[:b], prepend=-1, append=low[b - 1] + 2) > 1
+        before = np.searchsorted(np.sort(first[:b]), first[b:])
+        odd = int(disorder[b - 1]) + int((~hole[before]).sum())
+        if odd < fewest:
+            best, fewest = b, odd
+    return best
 
 
 def _repeats(node: np.ndarray, launch_number: np.ndarray) -> np.ndarray:
