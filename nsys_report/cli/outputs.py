@@ -95,11 +95,20 @@ def _write_csv(finished: Finished, directory: Path) -> None:
     write_csv(finished.report, directory)
 
 
+def _write_perfetto(finished: Finished, path: Path) -> None:
+    from nsys_report.reports.export import write_whole
+    from nsys_report.reports.perfetto.trace import trace
+
+    pieces = trace({name: (a.joined, a.results) for name, a in finished.analyses.items()})
+    write_whole(path, lambda out: out.writelines(pieces))
+
+
 OUTPUTS = (
     Output("--json", "FILE", "The report as one JSON document; - is stdout.", _require_file, _write_json, _json_text),
     Output(
         "--markdown", "FILE", "The short report as Markdown, for an issue; - is stdout.", _require_file, _write_markdown, _markdown_text
     ),
     Output("--csv", "DIR", "Every table of the report as a CSV file, raw figures.", _require_directory, _write_csv),
+    Output("--perfetto", "FILE", "A trace that ui.perfetto.dev opens.", _require_file, _write_perfetto),
     Output("--tables", "DIR", "The tables as Parquet files, raw figures, units in the column names.", _require_directory, _write_tables),
 )

@@ -1,0 +1,1 @@
+"""Takes an analysed capture, gives a trace that ui.perfetto.dev opens."""
