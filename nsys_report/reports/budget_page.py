@@ -31,7 +31,7 @@ COLUMNS = (
     Column("category", "where a step goes", "text"),
     Column("typical_ns", "time", "ns"),
     Column("share", "share", "ratio"),
-    Column("tokens_per_s_gain", "would give tokens", "per_s", "tokens a second won if this took no time", keep=2),
+    Column("tokens_per_s_gain", "tokens won", "per_s", "tokens a second won if this took no time", keep=2),
     Column("parts", "mostly", "name", "its largest parts", keep=1),
 )
 PARTS = (
@@ -43,7 +43,7 @@ PARTS = (
     Show("time_p90_ns", "p90"),
     Show("mean_ns", "mean"),
     Show("total_ns", "in all"),
-    Show("tokens_per_s_gain", "would give tokens", unit="per_s"),
+    Show("tokens_per_s_gain", "tokens won", unit="per_s"),
 )
 GAPS = (
     Show("about", "before an execution", unit="name"),

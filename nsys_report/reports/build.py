@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsys_report.reports import budget_page, notices, programs, whole
+from nsys_report.reports import budget_page, closer, notices, programs, whole
 from nsys_report.reports.model import Fact, Part, Report, Section, Table
 from nsys_report.reports.present import Record
 from nsys_report.reports.units import count, duration, share, size, things
@@ -108,12 +108,16 @@ def _program(subject: Subject, record: Record, top: int | None) -> Section:
         ]
     elif len(kernels := programs.of_module(results.kernels, record)):
         tables.append(whole.kernels_table(kernels, "Kernels by time", top))
+    layer_lines, layers = closer.layer_tables(results, record, top)
     tables[1:1] = budget_page.budget_tables(results, record)
+    tables += layers
     copies = programs.of_module(results.copies, record)
     if len(copies):
         tables.append(whole.copies_table(copies))
+    tables += closer.full_tables(results, record)
+    text = (*lines, *step_lines, *closer.repeat_lines(results, record), *layer_lines)
     title = programs.title_of(record)
-    return Section(f"program:{title}", title, (*lines, *step_lines), (*facts, *step_facts), tuple(tables), module=title)
+    return Section(f"program:{title}", title, text, (*facts, *step_facts), tuple(tables), module=title)
 
 
 def _total(record: Record, classes: pa.Table, ceilings: Ceilings) -> dict[str, Any] | None:
