@@ -10,13 +10,24 @@ from hlo_mapping.dataflow import Graph, Kernel
 _ROOTS = frozenset({"rsqrt", "sqrt"})
 _SCALAR_STEPS = RESHAPING | {"multiply", "add", "divide", "subtract", "broadcast", "leaf", "maximum", "all-reduce"}
 _BY_OPCODE = (
-    ("sort", "sort"), ("fft", "fft"), ("convolution", "convolution"), ("topk", "sampling"), ("select-and-scatter", "pooling"),
-    ("cholesky", "solver"), ("triangular-solve", "solver"), ("copy-start", "copy"), ("infeed", "transfer"), ("outfeed", "transfer"),
-)  # fmt: skip
+    ("sort", "sort"),
+    ("fft", "fft"),
+    ("topk", "sampling"),
+    ("select-and-scatter", "pooling"),
+    ("cholesky", "solver"),
+    ("triangular-solve", "solver"),
+    ("infeed", "transfer"),
+    ("outfeed", "transfer"),
+)
 _BY_TARGET = (
-    ("__cub$", "sort"), ("__gpu$TopK", "sampling"), ("__cudnn$norm", "norm"), ("__cublas$triangularSolve", "solver"), ("cusolver", "solver"),
-    ("__cufft", "fft"), ("__cudnn$fmha", "attention"), ("cu_threefry", "random"),
-)  # fmt: skip
+    ("__cub$", "sort"),
+    ("__gpu$TopK", "sampling"),
+    ("__cudnn$norm", "norm"),
+    ("__cublas$triangularSolve", "solver"),
+    ("cusolver", "solver"),
+    ("__cufft", "fft"),
+    ("cu_threefry", "random"),
+)
 
 
 def other_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]) -> tuple[str, str]:
@@ -30,11 +41,11 @@ def other_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]
     if kernel.in_condition:
         return "loop control", "computes a loop's condition"
     nodes = range(kernel.first, kernel.end)
-    if any(n for n in nodes if graph.ops[n] in ("reduce", "reduce-window") and _is_argument_reduction(graph, n)):
+    if any(graph.ops[n] in ("reduce", "reduce-window") and _is_argument_reduction(graph, n) for n in nodes):
         return "sampling", "finds the place of the largest value"
     if ops & _ROOTS or any(graph.ops[n] == "reduce" and _feeds_root(graph, n) for n in nodes):
         return "norm", "takes or applies the root of a mean"
-    if any(n for n in nodes if _rotates(graph, kinds, n)) or ops & {"sine", "cosine"}:
+    if any(_rotates(graph, kinds, n) for n in nodes) or (ops & {"sine", "cosine"} and _leads_to_rotation(graph, kinds, kernel)):
         return "rope", "multiplies with sines and cosines of positions"
     return _plain_detail(graph, kinds, kernel, ops)
 
@@ -91,3 +102,17 @@ def _feeds_root(graph: Graph, node: int, steps: int = 10) -> bool:
 def _rotates(graph: Graph, kinds: Kinds, node: int) -> bool:
     inputs = graph.inputs[node]
     return graph.ops[node] == "multiply" and any(kinds.trigonometric[i] for i in inputs) and any(kinds.kind[i] == ACTIVATION for i in inputs)
+
+
+def _leads_to_rotation(graph: Graph, kinds: Kinds, kernel: Kernel) -> bool:
+    """Whether sines and cosines that a launch computes are multiplied with activations later."""
+    stack, seen = list(kernel.results), set[int]()
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if _rotates(graph, kinds, node):
+            return True
+        stack.extend(u for u in graph.users[node] if kinds.trigonometric[u] or _rotates(graph, kinds, u))
+    return False

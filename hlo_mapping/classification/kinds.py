@@ -26,6 +26,8 @@ class Kinds:
     trigonometric: list[bool]
     halves: dict[int, int] = field(default_factory=dict)
     """Reduces that finish a product begun by another node."""
+    gradient: set[int] = field(default_factory=set)
+    """Gradients of parameters, and what follows from them without another product."""
 
     def attended(self, node: int) -> bool:
         """Whether a value lies between attention's products: scores, softmax."""
@@ -52,7 +54,20 @@ def find_kinds(graph: Graph, contents: Contents, uses: Uses, roles: Roles) -> Ki
     for _ in range(passes):
         for node in range(size - 1, -1, -1):
             kinds.to_values[node] = any(_leads_to_values(uses, kinds, user) for user in graph.users[node])
+    kinds.gradient = _after_gradients(graph, uses, roles)
     return kinds
+
+
+def _after_gradients(graph: Graph, uses: Uses, roles: Roles) -> set[int]:
+    """Everything computed from gradient products, and from sums and scatters on the way to an update, up to the next product."""
+    sums = [n for n in roles.updates if graph.ops[n] in ("reduce", "scatter")]
+    stack, seen = [*roles.gradients, *sums], set[int]()
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack.extend(u for u in graph.users[node] if u not in uses.products)
+    return seen
 
 
 def _kind(graph: Graph, c: Contents, uses: Uses, roles: Roles, kinds: Kinds, node: int) -> int:

@@ -9,12 +9,23 @@ input; what is returned in a new version is state; the rest are inputs.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import isqrt
 
-from hlo_mapping.classification.contents import INDEX_TYPES, MIXED, Contents, trace
+from hlo_mapping.classification.contents import INDEX_TYPES, MIXED, Contents, numbers_in, trace
 from hlo_mapping.classification.overrides import RoleOverrides
-from hlo_mapping.classification.uses import Product, Uses, batch_sizes, before_broadcast, elementwise_back, find_uses, second_halves
+from hlo_mapping.classification.uses import (
+    RESHAPING,
+    Product,
+    Uses,
+    batch_sizes,
+    before_broadcast,
+    elementwise_back,
+    find_uses,
+    second_halves,
+)
+from hlo_mapping.costs.traffic import combiner
 from hlo_mapping.dataflow import Graph, build_graph, donated
 from hlo_mapping.ir import Module
 
@@ -46,12 +57,18 @@ class Roles:
     caches: set[int] = field(default_factory=set)
     """First versions of KV caches: entry parameters, and buffers that a loop carries."""
     trained: set[int] = field(default_factory=set)
+    foreign: int = 0
+    """The bits of sources that are neither entry parameters nor caches: a value made of them is an activation."""
     gradients: set[int] = field(default_factory=set)
     """Products of activations whose result a parameter is updated by."""
     replaced: set[int] = field(default_factory=set)
     """Parameters that an output of their size is computed from element by element."""
     updates: set[int] = field(default_factory=set)
     """Nodes between a gradient and the new version of a parameter or its moments."""
+
+    def own(self, mask: int) -> int:
+        """A value's sources, or MIXED where it holds what a loop computed."""
+        return MIXED if mask > 0 and mask & self.foreign else mask
 
     def give(self, node: int, role: str, why: str) -> None:
         if node not in self.role:
@@ -81,12 +98,18 @@ def infer_roles(graph: Graph, contents: Contents, uses: Uses, overrides: RoleOve
     for node, (role, why) in (overrides.resolve(graph) if overrides else {}).items():
         roles.give(node, role, why)
     _find_caches(graph, contents, uses, roles)
+    find_read_only_caches(graph, contents, uses, roles)
+    roles.foreign = sum(bit for n, bit in contents.bits.items() if n not in graph.parameters and n not in roles.caches)
     halves = second_halves(graph, uses)
     _find_trained(graph, contents, uses, halves, roles)
     weights = _product_weights(graph, contents, uses, roles)
-    _lookups_and_scales(graph, contents, uses, roles, weights)
-    _groups(graph, contents, uses, roles)
-    _rest(graph, contents, roles)
+    _lookups(graph, contents, uses, roles)
+    if weights:
+        _scales(graph, contents, uses, roles, weights)
+        _groups(graph, contents, uses, roles)
+        if not roles.trained:
+            _returned_gradients(graph, contents, uses, halves, roles)
+    _rest(graph, contents, uses, roles)
     return roles
 
 
@@ -128,6 +151,84 @@ def _cache_reads(graph: Graph, c: Contents, uses: Uses) -> tuple[set[int], set[i
     return read, as_activation
 
 
+def find_read_only_caches(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> None:
+    """Keys and values that enter and are only read: parameters on both sides of a softmax, each multiplied with what the step computed."""
+    for node, op in enumerate(graph.ops):
+        if op != "exponential" or not _is_softmax(graph, node):
+            continue
+        keys = _parameters_of(c, uses, products_before(graph, uses, node))
+        values = _parameters_of(c, uses, products_after(graph, c, uses, node))
+        for key in keys if values else ():
+            for value in values:
+                if key != value and graph.count(key) == graph.count(value) and len(graph.shapes[key].dimensions) >= 3:
+                    for parameter in (key, value):
+                        if parameter not in roles.role:
+                            roles.caches.add(parameter)
+                            roles.give(parameter, KV_CACHE, "keys or values that attention reads and nothing writes")
+
+
+def _is_softmax(graph: Graph, node: int) -> bool:
+    """Whether an exponential is of differences from a maximum."""
+    node = _through(graph, graph.inputs[node][0])
+    if graph.ops[node] != "subtract":
+        return False
+    maximum = _through(graph, graph.inputs[node][1])
+    return graph.ops[maximum] == "reduce" and combiner(graph, maximum) == "maximum"
+
+
+def _through(graph: Graph, node: int) -> int:
+    while graph.ops[node] in RESHAPING or graph.ops[node] in ("broadcast", "leaf"):
+        node = graph.inputs[node][0]
+    return node
+
+
+def _parameters_of(c: Contents, uses: Uses, products: set[int]) -> set[int]:
+    """Parameters that meet mixed values in these products."""
+    found: set[int] = set()
+    for node in products:
+        product = uses.products[node]
+        for mine, theirs in ((product.left, product.right), (product.right, product.left)):
+            if c.pure[theirs] == MIXED:
+                found.update(c.sources(c.pure[mine]))
+    return found
+
+
+def products_before(graph: Graph, uses: Uses, node: int) -> set[int]:
+    """The products that a value is computed from through elementwise work and reductions."""
+    return _reach(graph, uses, [node], lambda n: graph.inputs[n])
+
+
+def products_after(graph: Graph, c: Contents, uses: Uses, node: int) -> set[int]:
+    """The products that a softmax goes into, through its own division and changes of type and order alone."""
+
+    def onward(n: int) -> list[int]:
+        return [
+            u
+            for u in graph.users[n]
+            if u in uses.products
+            or graph.ops[u] in RESHAPING
+            or graph.ops[u] in ("broadcast", "divide", "leaf", "select", "slice")
+            or (graph.ops[u] == "multiply" and any(c.pure[i] == 0 for i in graph.inputs[u]))
+        ]
+
+    return _reach(graph, uses, [node], onward)
+
+
+def _reach(graph: Graph, uses: Uses, stack: list[int], step: Callable[[int], Iterable[int]]) -> set[int]:
+    seen: set[int] = set()
+    found: set[int] = set()
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node in uses.products:
+            found.add(node)
+        else:
+            stack.extend(step(node))
+    return found
+
+
 def _within_loop(graph: Graph, phi: int, node: int) -> bool:
     return any(phi in loop.phis and loop.first <= node < loop.end for loop in graph.loops)
 
@@ -157,11 +258,31 @@ def _find_trained(graph: Graph, c: Contents, uses: Uses, halves: dict[int, int],
             if found:
                 roles.trained.add(parameter)
                 roles.gradients |= found
-    for seen, ends, replaced in chains if roles.trained else ():
-        roles.trained |= {p for p in replaced & used if not ends or p in roles.trained}
+    matrices = set(roles.trained)
+    for seen, _, replaced in chains if matrices else ():
+        roles.trained |= {p for p in replaced & used if not partners.get(p, set()) & matrices or p in matrices}
         roles.updates |= {n for n in seen if graph.kernel[n] >= 0}
     for node in sorted(roles.trained):
         roles.give(node, WEIGHT, "used by the forward pass, and updated as a whole by a gradient")
+
+
+def _returned_gradients(graph: Graph, c: Contents, uses: Uses, halves: dict[int, int], roles: Roles) -> None:
+    """Products of activations that are returned in the shape of a weight: gradients for an optimizer elsewhere."""
+    weights = {n for n, role in roles.role.items() if role == WEIGHT}
+    shapes = {tuple(sorted(graph.shapes[n].dimensions)) for n in weights}
+    chains = [
+        elementwise_back(graph, output, uses.products, halves)
+        for output in graph.outputs
+        if tuple(sorted(graph.shapes[output].dimensions)) in shapes and c.version[output] < 0
+    ]
+    for _, ends in chains:
+        roles.gradients |= {e for e in ends if not _operand_sources(c, uses.products[e]) & weights}
+    for seen, _ in chains if roles.gradients else ():
+        roles.updates |= {n for n in seen if graph.kernel[n] >= 0}
+
+
+def _operand_sources(c: Contents, product: Product) -> set[int]:
+    return set(c.sources(c.pure[product.left])) | set(c.sources(c.pure[product.right]))
 
 
 def _partners(c: Contents, uses: Uses) -> dict[int, set[int]]:
@@ -206,7 +327,7 @@ def _product_weights(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> set
     strength: Counter[int] = Counter()
     rows: set[int] = set()
     for product in uses.products.values():
-        left, right = c.pure[product.left], c.pure[product.right]
+        left, right = roles.own(c.pure[product.left]), roles.own(c.pure[product.right])
         if left > 0 and right > 0:
             if not (left | right) & caches and not left & right:
                 contests.append(product)
@@ -279,29 +400,51 @@ def _returned(graph: Graph, c: Contents, node: int) -> bool:
     return reused or any(c.version[o] == node and o != node for o in graph.outputs)
 
 
-def _lookups_and_scales(graph: Graph, c: Contents, uses: Uses, roles: Roles, weights: set[int]) -> None:
-    features = {d for n in weights for d in graph.shapes[n].dimensions}
+def _lookups(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> None:
+    """Tables of rows that entries are taken from at places that the inputs give."""
     for _, table in uses.lookups:
         for source in c.sources(c.pure[table]):
-            if source in graph.parameters and graph.shapes[source].element_type not in INDEX_TYPES and not _returned(graph, c, source):
+            shape = graph.shapes[source]
+            is_table = source in graph.parameters and len(shape.dimensions) >= 2 and shape.dimensions[-1] > 1
+            if is_table and shape.element_type not in INDEX_TYPES and not _replaced(graph, c, roles, source):
                 roles.give(source, WEIGHT, "a table that entries are looked up in")
+
+
+def _scales(graph: Graph, c: Contents, uses: Uses, roles: Roles, weights: set[int]) -> None:
+    """Vectors along the features of activations, and arrays spread over their rows."""
+    features = {d for n in weights for d in graph.shapes[n].dimensions}
     for node, operand, _ in uses.scales:
         for source in c.sources(c.pure[operand]):
             if source in roles.role or source not in graph.parameters or graph.shapes[source].element_type in INDEX_TYPES:
                 continue
-            if not _returned(graph, c, source) and source not in roles.replaced and _is_scale(graph, node, operand, features):
+            if not _replaced(graph, c, roles, source) and _is_scale(graph, node, operand, features):
                 roles.give(source, WEIGHT, "a scale or bias spread over activations")
 
 
+def _replaced(graph: Graph, c: Contents, roles: Roles, node: int) -> bool:
+    return _returned(graph, c, node) or node in roles.replaced
+
+
 def _is_scale(graph: Graph, node: int, operand: int, features: set[int]) -> bool:
-    """Whether a vector is combined with activations along their features, not their rows."""
+    """Whether an array is combined with activations along their features, not their rows."""
     source, spread = before_broadcast(graph, operand)
+    while graph.ops[source] in ("slice", "dynamic-slice"):
+        source, spread = before_broadcast(graph, graph.inputs[source][0])[0], True
     long = [d for d in graph.shapes[source].dimensions if d > 1]
-    if len(long) != 1:
+    if not long:
         return False
-    if not spread:
-        return True
-    return long[0] in features or long[0] == graph.shapes[node].dimensions[-1]
+    if len(long) > 1:
+        return spread and (graph.ops[node] == "multiply" or long[-1] in features)
+    return not spread or long[0] in features or long[0] == graph.shapes[node].dimensions[-1] or _minor_only(graph, operand)
+
+
+def _minor_only(graph: Graph, operand: int) -> bool:
+    """Whether a vector is spread over all but the last of several dimensions."""
+    while graph.ops[operand] != "broadcast" and graph.inputs[operand]:
+        operand = graph.inputs[operand][0]
+    dimensions = numbers_in(graph.instructions[operand].attribute("dimensions"))
+    rank = len(graph.shapes[operand].dimensions)
+    return graph.ops[operand] == "broadcast" and rank > 1 and dimensions[-1:] == [rank - 1]
 
 
 def _groups(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> None:
@@ -310,13 +453,28 @@ def _groups(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> None:
     combined = {s for s in combined if graph.shapes[s].element_type not in INDEX_TYPES and graph.count(s) > 1}
     shapes = Counter((graph.shapes[s].element_type, graph.shapes[s].dimensions) for s in combined)
     for node in sorted(combined):
-        if shapes[graph.shapes[node].element_type, graph.shapes[node].dimensions] >= GROUP and not _returned(graph, c, node) and node not in roles.replaced:
+        if shapes[graph.shapes[node].element_type, graph.shapes[node].dimensions] >= GROUP and not _replaced(graph, c, roles, node):
             roles.give(node, WEIGHT, "one of several parameters of its shape that are combined with activations")
 
 
-def _rest(graph: Graph, c: Contents, roles: Roles) -> None:
+def _rest(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> None:
     for node in graph.parameters:
-        if _returned(graph, c, node) or node in roles.replaced:
+        if _returned(graph, c, node):
             roles.give(node, STATE, "returned in a new version")
+        elif node in roles.replaced and not any(_only_added_to(graph, o, node) for o in graph.outputs):
+            roles.give(node, STATE, "returned changed element by element")
         else:
             roles.give(node, INPUT, "neither returned nor used as a weight")
+
+
+def _only_added_to(graph: Graph, output: int, node: int) -> bool:
+    """Whether an output is this parameter and other values added to it, as a residual stream."""
+    stack, seen = [output], set[int]()
+    while stack:
+        at = stack.pop()
+        if at == node:
+            return True
+        if at not in seen and (graph.ops[at] in RESHAPING or graph.ops[at] in ("add", "leaf")):
+            seen.add(at)
+            stack.extend(graph.inputs[at])
+    return False

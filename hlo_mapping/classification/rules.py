@@ -11,8 +11,8 @@ from hlo_mapping.classification.kinds import ACTIVATION, CACHE, WEIGHTS, Kinds, 
 from hlo_mapping.classification.roles import Roles
 from hlo_mapping.classification.uses import RESHAPING, Product, Uses
 from hlo_mapping.costs.flops import product_flops
-from hlo_mapping.costs.opcodes import COLLECTIVES
-from hlo_mapping.dataflow import VIEWS, Graph, Kernel
+from hlo_mapping.costs.opcodes import COLLECTIVES, ELEMENTWISE
+from hlo_mapping.dataflow import Graph, Kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _product(launch: Launch) -> Verdict | None:
         return None
     largest = max(launch.products, key=lambda p: (is_weight_product(launch.program.kinds, p), product_flops(launch.program.graph, p) or 0))
     verdict = product_class(launch.program, largest)
-    if verdict is not None and largest.kind == "split":
+    if verdict is not None and largest.kind == "split" and largest.node not in launch.halves:
         return Verdict(verdict.kernel_class, verdict.detail, verdict.rule + ", written out for a later sum")
     return verdict
 
@@ -216,13 +216,20 @@ def _back_into_cache(launch: Launch, node: int) -> bool:
 
 
 def _weight_staging(launch: Launch) -> Verdict | None:
-    """Results that hold nothing but model parameters."""
+    """Results that hold nothing but model parameters' elements."""
     kinds, ops = launch.program.kinds, launch.ops
     results = launch.kernel.results
-    if not results or not all(kinds.kind[r] == WEIGHTS for r in results):
+    if not results or not all(kinds.kind[r] == WEIGHTS for r in results) or ops - ELEMENTWISE - _SELECTING:
         return None
+    if ops & _COMPUTING:
+        return Verdict("weights", "precompute", "computes with model parameters alone")
     order = (("convert", "convert"), ("concatenate", "concatenate"), ("dynamic-slice", "slice"), ("slice", "slice"), ("transpose", "relayout"))
-    return Verdict("weights", next((d for o, d in order if o in ops), "copy"), "moves or converts model parameters into a buffer of their own")
+    detail = next((d for o, d in order if o in ops), "copy")
+    return Verdict("weights", detail, "moves or converts model parameters into a buffer of their own")
+
+
+_SELECTING = frozenset({"slice", "dynamic-slice", "gather", "concatenate", "pad", "broadcast", "constant", "iota", "leaf", "parameter", "reduce"})
+_COMPUTING = frozenset({"rsqrt", "sqrt", "exponential", "log", "divide", "tanh", "power", "reduce", "logistic", "sine", "cosine"})
 
 
 def _embedding(launch: Launch) -> Verdict | None:
@@ -232,16 +239,24 @@ def _embedding(launch: Launch) -> Verdict | None:
     return None
 
 
-def _training(launch: Launch) -> Verdict | None:
-    """Updates of trained parameters and their moments, and reductions to gradients."""
-    roles = launch.program.roles
-    if not roles.trained:
+def _optimizer(launch: Launch) -> Verdict | None:
+    """New versions of trained parameters and their moments, computed from the old ones."""
+    graph, roles = launch.program.graph, launch.program.roles
+    if not roles.trained or launch.products:
         return None
-    outside = {launch.program.graph.viewed(n) for n in launch.outside}
-    if any(r in roles.updates for r in launch.kernel.results):
-        if outside & (roles.replaced | roles.trained):
-            return Verdict("other", "optimizer", "computes a parameter's or moment's new version element by element")
-        return Verdict("other", "gradient", "leads to a parameter's update")
+    outside = [graph.viewed(n) for n in launch.outside]
+    read = {graph.count(n) for n in outside if n in roles.replaced or n in roles.trained}
+    gradient = launch.program.kinds.gradient
+    moving = any(n in gradient for n in launch.outside) or any(n in gradient for n in launch.nodes)
+    if (moving or any(n in roles.replaced - roles.trained for n in outside)) and any(r in roles.updates and graph.count(r) in read for r in launch.kernel.results):
+        return Verdict("other", "optimizer", "computes a parameter's or moment's new version element by element")
+    return None
+
+
+def _gradient(launch: Launch) -> Verdict | None:
+    """What is made of gradients before they update parameters: sums, norms, scales."""
+    if any(r in launch.program.kinds.gradient for r in launch.kernel.results):
+        return Verdict("other", "gradient", "leads from a gradient to a parameter's update")
     return None
 
 
@@ -251,7 +266,8 @@ def _other(launch: Launch) -> Verdict | None:
 
 
 RULES: tuple[Callable[[Launch], Verdict | None], ...] = (
-    _collective, _cache_write, _product, _second_half, _custom_call, _cache_read, _attention, _weight_staging, _embedding, _training, _other,
+    _collective, _cache_write, _optimizer, _product, _second_half, _custom_call, _cache_read, _attention, _gradient, _weight_staging,
+    _embedding, _other,
 )  # fmt: skip
 
-__all__ = ["RULES", "VIEWS", "Launch", "Program", "Verdict", "classify", "look_at", "product_class"]
+__all__ = ["RULES", "Launch", "Program", "Verdict", "classify", "look_at", "product_class"]

@@ -2,43 +2,80 @@
 
 from __future__ import annotations
 
+from math import ceil, log2
+
+from hlo_mapping.classification.roles import WEIGHT
 from hlo_mapping.classification.rules import Launch, Verdict
-from hlo_mapping.classification.uses import RESHAPING
-from hlo_mapping.costs.flops import product_flops
+from hlo_mapping.classification.uses import RESHAPING, Product
+from hlo_mapping.costs.calls import call_traffic
+from hlo_mapping.costs.flops import product_flops, result_shape, transform_flops
 from hlo_mapping.costs.traffic import Traffic, launch_traffic
-from hlo_mapping.dataflow import Graph, Kernel
+from hlo_mapping.dataflow import Graph
+
+SORT_IN_ONE_PASS = 2048
+"""Elements that XLA's sort keeps in a block's shared memory; longer rows are sorted in passes through device memory."""
+_UPDATES = ("dynamic-update-slice", "scatter")
 
 
 def launch_costs(launch: Launch, verdict: Verdict | None) -> dict[str, object]:
-    """bytes_accessed, weight_bytes, kv_read_bytes, kv_write_bytes, flops, bounds and dot_type of one launch."""
-    program, kernel = launch.program, launch.kernel
-    graph = program.graph
-    traffic = launch_traffic(graph, kernel)
-    weights = sum(size for node, size in traffic.reads.items() if program.roles.role.get(node) == "weight")
-    flops = _flops(launch)
-    extra = traffic.extra
-    return {
-        "bytes_accessed": traffic.total,
-        "weight_bytes": weights,
-        **_cache_bytes(launch, traffic, verdict),
-        "flops": flops,
-        "bytes_upper": traffic.total + extra if extra else None,
-        "bytes_note": traffic.note or None,
-        "cost_source": _source(kernel, traffic),
-    }
+    """bytes_accessed, weight_bytes, kv_read_bytes, kv_write_bytes, flops, the upper bound and its reason, cost_source and dot_type."""
+    graph, kernel = launch.program.graph, launch.kernel
+    call = next((n for n in launch.nodes if graph.ops[n] == "custom-call"), None)
+    if call is None:
+        traffic, known = launch_traffic(graph, kernel), True
+        _add_sort_passes(graph, launch, traffic)
+    else:
+        found = call_traffic(graph, kernel, call)
+        traffic, known = found.traffic, found.known
+    row: dict[str, object] = {"flops": _flops(launch), "dot_type": _dot_type(launch)}
+    if not known:
+        note = "a custom call that may read or write only parts of its operands"
+        return row | {"bytes_upper": traffic.total, "bytes_note": note, "cost_source": "unknown"}
+    row.update(bytes_accessed=traffic.total, weight_bytes=_weight_bytes(launch, traffic), **_cache_bytes(launch, traffic, verdict))
+    row.update(bytes_upper=traffic.total + traffic.extra if traffic.extra else None, bytes_note=traffic.note or None)
+    row["cost_source"] = "library" if call is not None else _source(launch, traffic)
+    return row
 
 
-def _cache_bytes(launch: Launch, traffic: Traffic, verdict: Verdict | None) -> dict[str, object]:
+def _source(launch: Launch, traffic: Traffic) -> str:
+    if traffic.in_place:
+        return "in_place"
+    if traffic.partial:
+        return "slice"
+    return "fusion_body" if launch.kernel.instruction.opcode == "fusion" else "shapes"
+
+
+def _add_sort_passes(graph: Graph, launch: Launch, traffic: Traffic) -> None:
+    """A bitonic sort of a long row goes through memory up to k(k+1)/2 times, k the binary logarithm of the row's length."""
+    for node in launch.nodes:
+        if graph.ops[node] != "sort":
+            continue
+        instruction, operand = graph.instructions[node], graph.shapes[graph.inputs[node][0]]
+        length = operand.dimensions[int(instruction.attribute("dimensions").strip("{}") or 0)] if operand.dimensions else 1
+        if length > SORT_IN_ONE_PASS:
+            steps = ceil(log2(length))
+            traffic.extra += traffic.total * (steps * (steps + 1) // 2 - 1)
+            traffic.note = "a sort takes several passes"
+
+
+def _weight_bytes(launch: Launch, traffic: Traffic) -> int:
+    """Bytes read of model parameters where they are stored; converted copies and products written out are not parameters."""
+    roles = launch.program.roles
+    return sum(size for node, size in traffic.reads.items() if roles.role.get(node) == WEIGHT)
+
+
+def _cache_bytes(launch: Launch, traffic: Traffic, verdict: Verdict | None) -> dict[str, int]:
     """Cache entries read and new entries written. A copy of a cache, or of a part of it beside a new entry, is traffic but neither."""
-    if verdict is not None and (verdict.kernel_class, verdict.detail) == ("other", "copy"):
+    kind = (verdict.kernel_class, verdict.detail) if verdict is not None else ("", "")
+    if kind == ("other", "copy"):
         return {"kv_read_bytes": 0, "kv_write_bytes": 0}
-    graph, contents, roles = launch.program.graph, launch.program.contents, launch.program.roles
+    contents, roles = launch.program.contents, launch.program.roles
     read = sum(size for node, size in traffic.reads.items() if is_cache_storage(launch, node))
     written = 0
-    if verdict is not None and (verdict.kernel_class, verdict.detail) == ("kv_write", "update"):
+    if kind == ("kv_write", "update"):
         for result, size in traffic.writes.items():
             if contents.version[result] in roles.caches and contents.written[result]:
-                new = min(size, _new_bytes(graph, launch, result))
+                new = min(size, new_bytes(launch, result))
                 written += new
                 read = max(0, read - size) if new < size else read
     return {"kv_read_bytes": read, "kv_write_bytes": written}
@@ -47,46 +84,70 @@ def _cache_bytes(launch: Launch, traffic: Traffic, verdict: Verdict | None) -> d
 def is_cache_storage(launch: Launch, node: int) -> bool:
     """Whether a buffer is a cache or a copy of one, and not entries taken from it."""
     graph, contents = launch.program.graph, launch.program.contents
-    if contents.version[node] not in launch.program.roles.caches:
+    root = contents.version[node]
+    if root not in launch.program.roles.caches:
         return False
     while graph.ops[node] in RESHAPING:
         node = graph.inputs[node][0]
-    return graph.ops[node] not in ("slice", "dynamic-slice", "gather", "select") or graph.count(node) >= graph.count(contents.version[node])
+    return graph.ops[node] not in ("slice", "dynamic-slice", "gather", "select") or graph.count(node) >= graph.count(root)
 
 
-def _new_bytes(graph: Graph, launch: Launch, node: int) -> int:
-    """Bytes of new entries in an update: of an update that is itself an updated part of the cache, only what is new in that."""
-    contents, roles = launch.program.contents, launch.program.roles
-    while graph.ops[node] in RESHAPING and launch.kernel.first <= node < launch.kernel.end:
-        node = graph.inputs[node][0]
-    if graph.ops[node] not in ("dynamic-update-slice", "scatter"):
+def new_bytes(launch: Launch, node: int) -> int:
+    """Bytes of new entries in an updated cache: of an update that is itself an updated part of the cache, only what is new in that."""
+    graph, contents, roles = launch.program.graph, launch.program.contents, launch.program.roles
+    node = _within(launch, node)
+    if graph.ops[node] == "concatenate":
+        return sum(graph.shapes[i].byte_size for i in graph.inputs[node] if contents.version[i] < 0)
+    if graph.ops[node] not in _UPDATES:
         return graph.shapes[node].byte_size
     new = 0
-    while graph.ops[node] in ("dynamic-update-slice", "scatter") and launch.kernel.first <= node < launch.kernel.end:
+    while graph.ops[node] in _UPDATES and launch.kernel.first <= node < launch.kernel.end:
         update = graph.inputs[node][1 if graph.ops[node] == "dynamic-update-slice" else 2]
         nested = contents.version[update] in roles.caches and contents.written[update]
-        new += _new_bytes(graph, launch, update) if nested else graph.shapes[update].byte_size
-        node = graph.inputs[node][0]
-        while graph.ops[node] in RESHAPING and launch.kernel.first <= node < launch.kernel.end:
-            node = graph.inputs[node][0]
+        new += new_bytes(launch, update) if nested else graph.shapes[update].byte_size
+        node = _within(launch, graph.inputs[node][0])
     return new
 
 
-def _source(kernel: Kernel, traffic: Traffic) -> str:
-    if traffic.in_place:
-        return "in_place"
-    if traffic.partial:
-        return "slice"
-    return "fusion_body" if kernel.instruction.opcode == "fusion" else "shapes"
+def _within(launch: Launch, node: int) -> int:
+    """What a node of the launch was before changes of type and order in it."""
+    graph = launch.program.graph
+    while graph.ops[node] in RESHAPING and launch.kernel.first <= node < launch.kernel.end:
+        node = graph.inputs[node][0]
+    return node
 
 
 def _flops(launch: Launch) -> int | None:
-    graph: Graph = launch.program.graph
-    products = launch.program.uses.products
-    total = sum(graph.count(p) for p in dict.fromkeys(launch.halves) if products[p].kind == "split")
+    """Operations of all products in it; 0 where it has none, None where one is unknown."""
+    graph, uses = launch.program.graph, launch.program.uses
+    total = sum(graph.count(p) for p in dict.fromkeys(launch.halves) if uses.products[p].kind == "split")
     for product in launch.products:
         flops = product_flops(graph, product)
         if flops is None:
             return None
         total += flops
+    for node in launch.nodes:
+        if node not in uses.products and graph.ops[node] in ("fft", "cholesky", "triangular-solve", "custom-call"):
+            flops = transform_flops(graph, node)
+            if flops is None:
+                return None
+            total += flops
     return total
+
+
+def _dot_type(launch: Launch) -> str | None:
+    """Types of the largest product's operands as they are stored, and of its result."""
+    if not launch.products:
+        return None
+    graph = launch.program.graph
+    product: Product = max(launch.products, key=lambda p: product_flops(graph, p) or 0)
+    left, right = (_stored_type(launch, operand) for operand in (product.left, product.right))
+    return f"{left},{right}->{result_shape(graph, product.node).element_type}"
+
+
+def _stored_type(launch: Launch, node: int) -> str:
+    """An operand's type before conversions within the launch."""
+    graph = launch.program.graph
+    while launch.kernel.first <= node < launch.kernel.end and (graph.ops[node] in RESHAPING or graph.ops[node] in ("broadcast", "slice")):
+        node = graph.inputs[node][0]
+    return graph.shapes[node].element_type
