@@ -60,7 +60,12 @@ def build_report(subjects: Sequence[Subject], made_by: str, top: int | None = TO
 
 def build_part(subject: Subject, top: int | None = TOP) -> Part:
     """What the report says of one capture."""
-    sections = [*_program_sections(subject, top), *whole.kernel_sections(subject, top), *whole.coverage_sections(subject)]
+    sections = [
+        *_program_sections(subject, top),
+        *whole.kernel_sections(subject, top),
+        *whole.coverage_sections(subject),
+        whole.ceilings_section(subject),
+    ]
     facts = whole.facts(subject)
     lines = (whole.ceilings_line(subject.results.ceilings), *((f"Narrowed to {subject.narrowed}.",) if subject.narrowed else ()))
     return Part(subject.name, whole.headline(subject), lines, facts, tuple(notices.all_notices(subject)), tuple(sections))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -149,7 +149,7 @@ def repeat_lines(results: AnalysisResults, record: Record) -> Iterable[str]:
 def full_tables(results: AnalysisResults, record: Record) -> Iterable[Table]:
     """Tables for the long pages and the documents."""
     words = {"measure": _measure}
-    plans = (
+    plans: tuple[tuple[pa.Table, tuple[Show, ...], str, str, dict[str, Callable[[Record], Value]]], ...] = (
         (results.repeats, REPEATS, "repeats", "How executions differ", words),
         (results.slow, SLOW, "slow", "Slow executions", words),
         (results.roofline, ROOFLINE, "roofline", "Roofline", {"flops_per_byte": _intensity, "ridge_flops_per_byte": _ridge}),

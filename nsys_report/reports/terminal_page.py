@@ -73,8 +73,9 @@ def _part(part: Part, width: int) -> Iterator[Text]:
     for notice in part.notices:
         yield from _notice(notice, width)
     for section in part.sections:
-        yield Text()
-        yield from _section(section, width)
+        if section.lines or section.facts or section.notices or any(not table.in_full for table in section.tables):
+            yield Text()
+            yield from _section(section, width)
 
 
 def _section(section: Section, width: int) -> Iterator[Text]:

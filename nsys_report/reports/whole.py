@@ -119,6 +119,30 @@ def ceilings_line(ceilings: Ceilings) -> str:
     return "Bandwidth ceilings: " + ", ".join(parts) + "."
 
 
+CEILINGS = (
+    Column("name", "ceiling", "text"),
+    Column("value", "value", "text"),
+    Column("low", "least", "text"),
+    Column("high", "most", "text"),
+    Column("kind", "known by", "text"),
+    Column("date", "date", "text"),
+    Column("origin", "how and by whom", "name"),
+)
+
+
+def ceilings_section(subject: Subject) -> Section:
+    """Everything that figures are measured against, with range, date and origin; for the long pages and the documents."""
+    ceilings = subject.results.ceilings
+    named = [("nominal bandwidth", ceilings.nominal, "bytes_per_s"), ("measured bandwidth", ceilings.measured, "bytes_per_s")]
+    named += [(f"{kind} products", ceiling, "flops_per_s") for kind, ceiling in ceilings.compute]
+    rows = [
+        Row((name, phrase(unit, c.value), phrase(unit, c.low), phrase(unit, c.high), c.kind, c.date or None, c.origin))
+        for name, c, unit in named
+        if c is not None
+    ]
+    return Section("ceilings", "Ceilings", tables=(Table("ceilings", "Ceilings", CEILINGS, tuple(rows), in_full=True),))
+
+
 def kernel_sections(subject: Subject, top: int | None) -> Iterable[Section]:
     """Kernels by name where there is no program to show them under; else what ran outside every program."""
     results, programs = subject.results, len(subject.results.modules)
