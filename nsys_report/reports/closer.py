@@ -92,6 +92,7 @@ PRECISION = (
     Show("saved_ns", "would save"),
     Show("saved_at_its_rate_ns", "would save at its rate"),
 )
+Words = dict[str, Callable[[Record], Value]]
 MEASURES = {
     "kernel_time_ns": "kernel time",
     "busy_time_ns": "busy time",
@@ -146,19 +147,21 @@ def repeat_lines(results: AnalysisResults, record: Record) -> Iterable[str]:
             yield f"{slow} stand out by their {name}: {duration(row['slow_excess_ns'])} more in all."
 
 
-def full_tables(results: AnalysisResults, record: Record) -> Iterable[Table]:
+def full_tables(results: AnalysisResults, record: Record) -> list[Table]:
     """Tables for the long pages and the documents."""
-    words = {"measure": _measure}
-    plans: tuple[tuple[pa.Table, tuple[Show, ...], str, str, dict[str, Callable[[Record], Value]]], ...] = (
-        (results.repeats, REPEATS, "repeats", "How executions differ", words),
-        (results.slow, SLOW, "slow", "Slow executions", words),
-        (results.roofline, ROOFLINE, "roofline", "Roofline", {"flops_per_byte": _intensity, "ridge_flops_per_byte": _ridge}),
-        (results.precision, PRECISION, "precision", "Products and their types", {}),
+    measure: Words = {"measure": _measure}
+    ratios: Words = {"flops_per_byte": _intensity, "ridge_flops_per_byte": _ridge}
+    made = (
+        _full(results.repeats, record, REPEATS, "repeats", "How executions differ", measure),
+        _full(results.slow, record, SLOW, "slow", "Slow executions", measure),
+        _full(results.roofline, record, ROOFLINE, "roofline", "Roofline", ratios),
+        _full(results.precision, record, PRECISION, "precision", "Products and their types", {}),
     )
-    for data, shows, key, title, own in plans:
-        mine = of_module(data, record)
-        if len(mine):
-            yield present(mine, shows, key, title, words=own, in_full=True)
+    return [table for table in made if table.rows]
+
+
+def _full(data: pa.Table, record: Record, shows: tuple[Show, ...], key: str, title: str, words: Words) -> Table:
+    return present(of_module(data, record), shows, key, title, words=words, in_full=True)
 
 
 def _measure(record: Record) -> Value:
