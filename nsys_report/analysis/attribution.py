@@ -1,7 +1,8 @@
 """Which execution and kernel each busy nanosecond of a device counts to, so that overlapping work is never counted twice.
 
 An execution's window runs from its start to the next start of the same program on the device; the last one's to its own end. Within its
-window an execution owns the time of its own kernels; where two of them overlap, the one that started first owns the overlap.
+window an execution owns the time of its own kernels, and of the copies on the device that its instructions ask for; where two of them
+overlap, the one that started first owns the overlap.
 """
 
 from __future__ import annotations
@@ -36,18 +37,18 @@ def windows(view: View) -> Windows:
     return Windows(runs.start, np.where(known, runs.start + interval, np.maximum(runs.end, runs.start)))
 
 
-def runs_kernels(view: View) -> Flags:
-    """Which activities are kernels, or whole graphs whose kernels the capture does not hold."""
-    return view.kernel | view.activity.isin(frozenset({"graph"}))
+def does_work(view: View) -> Flags:
+    """Which activities are kernels or the program's own copies, or whole graphs whose kernels the capture does not hold."""
+    return view.work | view.activity.isin(frozenset({"graph"}))
 
 
 def own_time(view: View, within_window: Windows) -> Ints:
-    """The time of each activity that its execution owns, ns; 0 for copies and for kernels outside executions.
+    """The time of each activity that its execution owns, ns; 0 for other copies and for what is in no execution.
 
-    An execution's owned times add up to the union of its kernels within its window.
+    An execution's owned times add up to the union of its work within its window.
     """
     owned = np.zeros(len(view.start), np.int64)
-    rows = np.flatnonzero(runs_kernels(view) & (view.execution >= 0))
+    rows = np.flatnonzero(does_work(view) & (view.execution >= 0))
     if len(rows) == 0:
         return owned
     run = view.execution[rows]
@@ -68,28 +69,28 @@ def own_time(view: View, within_window: Windows) -> Ints:
 class BusyTime:
     """A device's busy time in layers: each is a disjoint set that holds the one before it."""
 
-    kernels: Ranges
+    work: Ranges
     and_copies_in: Ranges
     and_copies_out: Ranges
     everything: Ranges
 
     def within(self, starts: Ints, ends: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-        """Time in each window of kernels; of copies in that no kernel hides; then of copies out; then of the rest."""
-        layers = [within(r, starts, ends) for r in (self.kernels, self.and_copies_in, self.and_copies_out, self.everything)]
+        """Time in each window of work; of copies in that no work hides; then of copies out; then of the rest."""
+        layers = [within(r, starts, ends) for r in (self.work, self.and_copies_in, self.and_copies_out, self.everything)]
         return layers[0], layers[1] - layers[0], layers[2] - layers[1], layers[3] - layers[2]
 
 
 def busy_times(view: View) -> tuple[BusyTime, ...]:
     """The busy time of every device, in the order of View.devices."""
-    kind, kernels = view.column("copy_kind"), runs_kernels(view)
+    kind, work = view.column("copy_kind"), does_work(view)
     copies_in = kind.isin(frozenset({"HtoD", "HtoA", "UVM HtoD"}))
     copies_out = kind.isin(frozenset({"DtoH", "AtoH", "UVM DtoH"}))
-    return tuple(_busy_time(view, view.device == d, kernels, copies_in, copies_out) for d in range(len(view.devices)))
+    return tuple(_busy_time(view, view.device == d, work, copies_in, copies_out) for d in range(len(view.devices)))
 
 
-def _busy_time(view: View, here: Flags, kernels: Flags, copies_in: Flags, copies_out: Flags) -> BusyTime:
+def _busy_time(view: View, here: Flags, work: Flags, copies_in: Flags, copies_out: Flags) -> BusyTime:
     layers, covered = [], EMPTY
-    for chosen in (here & kernels, here & copies_in, here & copies_out, here & ~(kernels | copies_in | copies_out)):
+    for chosen in (here & work, here & copies_in & ~work, here & copies_out & ~work, here & ~(work | copies_in | copies_out)):
         ranges = union(view.start[chosen], view.end[chosen])
         covered = union_of(covered, ranges) if len(ranges.starts) else covered
         layers.append(covered)

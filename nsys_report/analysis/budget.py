@@ -3,7 +3,8 @@
 The time of an execution's own kernels is split class by class, at the measured bandwidth ceiling (the nominal one where none was
 measured): what its weights and KV cache must take (floor), what the rest of its bytes takes (traffic above the floor), what arithmetic
 takes beyond the bytes' time, and what is left (kernels below the roof). A class that runs above the roof has a smaller floor than its
-bytes ask for: no part exceeds the time that was really spent. Kernels of unknown cost are not split. Then come other executions' kernels,
+bytes ask for: no part exceeds the time that was really spent. Kernels of unknown cost are not split. Copies on the device that an
+instruction asks for count as kernels here: XLA runs a copy or a slice as either. Then come other executions' kernels,
 copies that no kernel hides, and idle time by cause (nsys_report.analysis.causes).
 """
 
@@ -58,13 +59,23 @@ class Budget:
     """The bandwidth ceiling that floors were taken at; None where nobody knows one, and kernels are not split."""
 
 
-def budget(view: View, costs: Costs, idle: tuple[IdleTime, ...], busy: tuple[BusyTime, ...], ceilings: Ceilings) -> Budget:
-    """The budget of every execution, in the order of View.executions; parts without any time are left out."""
+def budget(
+    view: View,
+    costs: Costs,
+    idle: tuple[IdleTime, ...],
+    busy: tuple[BusyTime, ...],
+    ceilings: Ceilings,
+    per_flop: NDArray[np.float64],
+) -> Budget:
+    """The budget of every execution, in the order of View.executions; parts without any time are left out.
+
+    `per_flop` is nanoseconds_per_flop's answer.
+    """
     span = windows(view)
     owned = own_time(view, span)
     own = np.bincount(view.execution[view.execution >= 0], weights=owned[view.execution >= 0], minlength=len(view.executions))
     columns: dict[Part, Ints] = {}
-    for name, values in _kernel_parts(view, costs, ceilings, owned):
+    for name, values in _kernel_parts(view, costs, ceilings, per_flop, owned):
         _add(columns, name, values)
     for name, values in _device_parts(view, span, own.astype(np.int64), idle, busy):
         _add(columns, name, values)
@@ -94,16 +105,16 @@ def _device_parts(view: View, span: Windows, own: Ints, idle: tuple[IdleTime, ..
     return named + [(Part(cause.category, cause.key), by_cause[:, code]) for code, cause in enumerate(CAUSES)]
 
 
-def _kernel_parts(view: View, costs: Costs, ceilings: Ceilings, owned: Ints) -> list[tuple[Part, Ints]]:
+def _kernel_parts(view: View, costs: Costs, ceilings: Ceilings, per_flop: NDArray[np.float64], owned: Ints) -> list[tuple[Part, Ints]]:
     """The owned time of each execution's kernels, split by class."""
     classes, details = view.column("kernel_class"), view.column("class_detail")
     group, width = paired(classes, details)
-    rows = np.flatnonzero((view.execution >= 0) & view.kernel)
-    whole_graphs = np.flatnonzero((view.execution >= 0) & ~view.kernel)
+    rows = np.flatnonzero((view.execution >= 0) & view.work)
+    whole_graphs = np.flatnonzero((view.execution >= 0) & view.activity.isin(frozenset({"graph"})))
     runs = len(view.executions)
     named = [(Part("kernels", "graphs"), _sums(view.execution[whole_graphs], owned[whole_graphs], runs))]
     known = costs.bytes_known[rows] & (ceilings.roof is not None)
-    compute = compute_time(view, costs, ceilings)
+    compute = compute_time(view.instruction, costs.values["flops"], per_flop)
     for code in np.unique(group[rows] // width):
         name = classes.words[code - 1] if code else "unclassified"
         of_class = group[rows] // width == code

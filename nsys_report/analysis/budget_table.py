@@ -24,7 +24,9 @@ BUDGET = pa.schema(
         *spread("time_ns", "time of this part in a step"),
         column("total_ns", pa.int64(), "sum over all steps; the parts add up to their wall time exactly"),
         column("share", pa.float64(), "share of the typical step, 0 to 1"),
-        column("tokens_per_s_gain", pa.float64(), "tokens a second won if this part took no time; null where tokens are unknown"),
+        column(
+            "tokens_per_s_gain", pa.float64(), "tokens a second won if this part took no time; null for floors and where tokens are unknown"
+        ),
     ]
 )
 """A row per program and part of its step; steps are complete executions that another of the program follows."""
@@ -42,20 +44,21 @@ STEPS = pa.schema(
         column("tokens_per_execution", pa.float64(), "tokens a step makes, estimated (nsys_report.analysis.tokens); null where unknown"),
         column("tokens_per_s", pa.float64(), "tokens a second of the typical step; null where unknown"),
         column("floor_tokens_per_s", pa.float64(), "tokens a second if a step took its floor; null where unknown"),
+        column("cache_type", WORD, "element type of its KV cache; null where it has none, or unknown"),
         column("ceiling", pa.string(), "the bandwidth ceiling that floors were taken at, and its origin; null where none is known"),
     ]
 )
 """A row per program: its steps, which the rows of BUDGET add up to."""
 
 
-def budget_tables(view: View, found: Budget, tokens: Sequence[float | None]) -> tuple[pa.Table, pa.Table]:
-    """Schemas BUDGET and STEPS; programs without a complete execution have no rows."""
+def budget_tables(view: View, found: Budget, tokens: Sequence[float | None], caches: Sequence[str | None]) -> tuple[pa.Table, pa.Table]:
+    """Schemas BUDGET and STEPS, from tokens and cache type of each program; programs without a complete execution have no rows."""
     rows, steps = [], []
     for module in range(len(view.modules)):
         chosen, alone = _steps(view, module)
         if len(chosen):
             rows.append(_module_rows(view, found, module, chosen, tokens[module]))
-            steps.append(_module_steps(view, found, module, chosen, alone, tokens[module]))
+            steps.append(_module_steps(view, found, module, chosen, alone, tokens[module], caches[module]))
     budget = pa.concat_tables(rows) if rows else BUDGET.empty_table()
     return budget, pa.concat_tables(steps) if steps else STEPS.empty_table()
 
@@ -92,6 +95,8 @@ def _module_rows(view: View, found: Budget, module: int, chosen: Ints, tokens: f
     for name, q in (("time_ns", 0.5), ("time_p10_ns", 0.1), ("time_p90_ns", 0.9)):
         columns[name] = np.quantile(ns, q, axis=0)
     left = step - typical
+    floor = np.array([found.parts[i].category == "floor" for i in there], np.bool_)
+    left[floor] = np.nan
     if tokens is not None:
         columns["tokens_per_s_gain"] = np.where(left > 0, tokens * 1e9 / np.where(left > 0, left, 1) - tokens * 1e9 / step, np.nan)
     order = {category: i for i, category in enumerate(CATEGORIES)}
@@ -99,7 +104,7 @@ def _module_rows(view: View, found: Budget, module: int, chosen: Ints, tokens: f
     return table(BUDGET, columns).take(np.lexsort((-typical, place)))
 
 
-def _module_steps(view: View, found: Budget, module: int, chosen: Ints, alone: bool, tokens: float | None) -> pa.Table:
+def _module_steps(view: View, found: Budget, module: int, chosen: Ints, alone: bool, tokens: float | None, cache: str | None) -> pa.Table:
     wall = found.wall[chosen]
     middle = middle_half(wall)
     floors = [i for i, part in enumerate(found.parts) if part.category == "floor"]
@@ -120,6 +125,7 @@ def _module_steps(view: View, found: Budget, module: int, chosen: Ints, alone: b
         "tokens_per_execution": [tokens],
         "tokens_per_s": [tokens * 1e9 / step if tokens is not None and known else None],
         "floor_tokens_per_s": [tokens * 1e9 / floor if tokens is not None and floor > 0 else None],
+        "cache_type": [cache],
         "ceiling": [f"{found.ceiling.value / 1e9:,.0f} GB/s, {found.ceiling.origin}" if found.ceiling else None],
     }
     return table(STEPS, row)

@@ -94,7 +94,7 @@ class _Figures:
 
 def _figures(view: View, costs: Costs, ceilings: Ceilings, group: Ints, groups: int) -> _Figures:
     """The figures of every (module, group) that has kernels; `group` is 0 <= group < groups for every activity."""
-    seen = np.unique(group[view.whole_kernel])
+    seen = np.unique(group[view.whole_work])
     dense = np.full(groups, -1, np.int64)
     dense[seen] = np.arange(len(seen))
     sums = _sums(view, costs, dense[group], len(seen))
@@ -112,7 +112,7 @@ def _sums(view: View, costs: Costs, group: Ints, groups: int) -> dict[str, Float
     For every measure its median over complete executions, and its `_total`. Times, sums and counts stay exact in float64.
     One measure at a time: with 52,000 executions the matrices are what takes memory.
     """
-    kernels, runs = view.whole_kernel, len(view.executions)
+    kernels, runs = view.whole_work, len(view.executions)
     key = (view.execution[kernels] * groups) + group[kernels]
     duration = view.duration[kernels]
     measures: dict[str, Ints | None] = {name: values[kernels] for name, values in costs.values.items()}

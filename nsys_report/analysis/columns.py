@@ -53,10 +53,10 @@ _BANDWIDTHS = (
 )
 
 _CLASS_FIGURES = (
-    *spread("time_per_execution_ns", "kernel time of the class in an execution"),
-    column("time_mean_ns", pa.float64(), "mean of the same; the means of all classes add up to the mean kernel time"),
-    column("time_share", pa.float64(), "share of the program's kernel time, 0 to 1"),
-    column("launches_per_execution", pa.float64(), "kernels of the class in an execution; mean"),
+    *spread("time_per_execution_ns", "time of the class in an execution: kernels, and copies on the device that its instructions ask for"),
+    column("time_mean_ns", pa.float64(), "mean of the same; the classes' means add up to the mean time of kernels and such copies"),
+    column("time_share", pa.float64(), "share of the program's time in all classes, 0 to 1"),
+    column("launches_per_execution", pa.float64(), "kernels and such copies of the class in an execution; mean"),
     column("bytes_accessed", pa.int64(), "bytes an execution's kernels of the class must move, where known; median"),
     column("weight_bytes", pa.int64(), "part of it: model parameters read"),
     column("kv_read_bytes", pa.int64(), "part of it: KV cache read"),
@@ -115,7 +115,11 @@ INSTRUCTIONS = pa.schema(
         column("time_min_ns", pa.int64(), "least time in an execution that has it"),
         column("time_max_ns", pa.int64(), "most time in an execution that has it"),
         column("time_mean_ns", pa.float64(), "mean over all complete executions, those without it as 0"),
-        column("time_share", pa.float64(), "share of the program's kernel time, 0 to 1; null for copies and memsets"),
+        column(
+            "time_share",
+            pa.float64(),
+            "share of the time of the program's kernels and own copies, 0 to 1; null for copies that cross the host",
+        ),
         column("kernel_class", WORD, "class; null where unknown"),
         column("class_detail", WORD, "finer kind within the class"),
         column("bytes_accessed", pa.int64(), "bytes an execution; null where unknown"),
@@ -125,6 +129,7 @@ INSTRUCTIONS = pa.schema(
         column("flops", pa.int64(), "floating-point operations an execution; null where unknown"),
         *_BANDWIDTHS,
         *_FACT_FIELDS,
+        column("weight_type", WORD, "element type that the weights it reads are stored in; null where it reads none, or unknown"),
         column("match_method", WORD, "how most of its time was matched"),
         column("match_confidence", pa.float64(), "least confidence of its activities; null where not joined"),
     ]

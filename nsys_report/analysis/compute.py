@@ -1,44 +1,56 @@
-"""The time that arithmetic takes at the compute ceiling of its types."""
+"""The compute ceiling of each instruction, and the time that its arithmetic takes at it."""
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
-from nsys_report.analysis.ceilings import Ceilings
-from nsys_report.analysis.classes import Costs
-from nsys_report.analysis.view import Ints, View, coded
+from nsys_report.analysis.ceilings import COMPUTE_TYPES, Ceilings
+from nsys_report.analysis.dots import Dot, dot_from_words, dots_of
+from nsys_report.analysis.view import Ints, ints
+from nsys_report.joined import Joined
 
-_EIGHT_BIT_FLOAT = re.compile(r"^f8e")
-TENSOR_TYPES = {"bf16": "bf16", "f16": "bf16", "s8": "int8", "u8": "int8", "tf32": "tf32", "f32": "f32"}
-"""The compute ceiling of each operand type. f16 runs at the rate of bf16 on every GPU with tensor cores since Ampere.
-
-f32 operands run on tensor cores only where the algorithm says so; what says nothing is held to the f32 ceiling, and a result above it
-shows that TF32 was used.
-"""
+SPLIT_TYPE = "f32"
+"""XLA runs a product without a dot (multiply, then reduce) on the vector units, in f32."""
 
 
-def ceiling_type(dot_type: str | None) -> str | None:
-    """The ceiling that a dot of these types ('bf16,bf16->f32') is limited by; of mixed operands the wider. None where unknown.
+def fact_dots(joined: Joined) -> dict[int, tuple[Dot, ...]]:
+    """The products of each row of the facts that has flops: () for a product that XLA split into multiply and reduce.
 
-    A suffix naming an algorithm, as in 'f32,f32->f32 tf32', comes before the operands.
+    Where the program's module cannot be read the row's dot_type says what it can; rows of which nothing is known are left out.
     """
-    if not dot_type:
-        return None
-    types, _, rest = dot_type.partition("->")
-    if "tf32" in rest:
-        return "tf32"
-    found = ["fp8" if _EIGHT_BIT_FLOAT.match(t) else TENSOR_TYPES.get(t) for t in (part.strip() for part in types.split(","))]
+    flops = ints(joined.facts, "flops")[0]
+    rows = np.flatnonzero(flops > 0)
+    columns = (joined.facts[name].take(rows).to_pylist() for name in ("hlo_instruction", "program_id", "dot_type"))
+    found: dict[int, tuple[Dot, ...]] = {}
+    for row, name, number, words in zip(rows.tolist(), *columns, strict=True):
+        program = joined.programs.get(number) if number is not None else None
+        if program is not None and program.module is not None:
+            found[row] = dots_of(program.module, name)
+        elif words:
+            found[row] = (dot_from_words(words),)
+    return found
+
+
+def compute_types(joined: Joined, dots: dict[int, tuple[Dot, ...]]) -> list[str | None]:
+    """The compute ceiling that bounds each row of the facts (bf16, tf32, f32, fp8, int8); None without flops or for other types.
+
+    Of several products in one kernel the slowest type counts.
+    """
+    out: list[str | None] = [None] * len(joined.facts)
     order = ("f32", "tf32", "bf16", "fp8", "int8")
-    known = [t for t in found if t is not None]
-    return min(known, key=order.index) if known and len(known) == len(found) else None
+    for row, found in dots.items():
+        kinds = [d.compute_type for d in found] if found else [SPLIT_TYPE]
+        known = [k for k in kinds if k is not None]
+        out[row] = min(known, key=order.index) if known and len(known) == len(kinds) else None
+    return out
 
 
-def compute_time(view: View, costs: Costs, ceilings: Ceilings) -> Ints:
+def nanoseconds_per_flop(types: list[str | None], ceilings: Ceilings) -> np.ndarray:
+    """For each row of the facts, and one more that is 0 for activities without a row: ns a flop takes; 0 where no ceiling is known."""
+    per_flop = {kind: 1e9 / limit.value if (limit := ceilings.flops_per_s(kind)) else 0.0 for kind in COMPUTE_TYPES}
+    return np.array([per_flop.get(kind or "", 0.0) for kind in types] + [0.0])
+
+
+def compute_time(instruction: Ints, flops: Ints, per_flop: np.ndarray) -> Ints:
     """What the flops of each activity take at the ceiling of its types, ns; 0 where flops, types or ceiling are unknown."""
-    types = coded(view.joined.facts, "dot_type")
-    limits = [ceilings.flops_per_s(kind) if (kind := ceiling_type(word)) else None for word in types.words]
-    per_flop = np.array([1e9 / limit.value if limit else 0.0 for limit in limits] + [0.0])
-    of_fact = np.append(per_flop[types.codes], 0.0) if len(types.codes) else np.zeros(1)
-    return np.floor(costs.values["flops"] * of_fact[view.instruction]).astype(np.int64)
+    return np.floor(flops * per_flop[instruction]).astype(np.int64)

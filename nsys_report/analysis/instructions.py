@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ _FROM_FACTS = [f.name for f in FACTS if f.name not in {"hlo_module", "program_id
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Activities of complete executions by (module, instruction), -1 for not joined, kernels apart from copies there."""
+    """Activities of complete executions by (module, instruction), -1 for kernels that were not joined."""
 
     rows: Ints
     """The activities, as indices."""
@@ -48,8 +49,8 @@ def group_by_instruction(view: View) -> Groups:
     return Groups(rows, np.asarray(seen.indices.to_numpy(), np.int64), keys // width, keys % width - 1)
 
 
-def instructions_table(view: View, costs: Costs, ceilings: Ceilings) -> pa.Table:
-    """Schema INSTRUCTIONS; figures over complete executions."""
+def instructions_table(view: View, costs: Costs, ceilings: Ceilings, stored: Sequence[str | None]) -> pa.Table:
+    """Schema INSTRUCTIONS; figures over complete executions. `stored` is the type of each fact's weights (storage.weight_types)."""
     groups = group_by_instruction(view)
     if len(groups) == 0:
         return INSTRUCTIONS.empty_table()
@@ -57,6 +58,7 @@ def instructions_table(view: View, costs: Costs, ceilings: Ceilings) -> pa.Table
     columns = _times(view, groups, duration)
     columns |= _costs(view, costs, groups, duration, np.asarray(columns["executions"]), ceilings)
     columns |= _names(view, groups, duration) | _facts(view, groups)
+    columns["weight_type"] = [stored[i] if i >= 0 else None for i in groups.instruction]
     columns |= module_columns([view.modules[m] for m in groups.module])
     made = table(INSTRUCTIONS, columns)
     return made.take(np.lexsort((-np.asarray(columns["time_mean_ns"]), groups.module)))
@@ -76,8 +78,8 @@ def _times(view: View, groups: Groups, duration: Ints) -> dict[str, Column]:
     ran = np.bincount(owner, minlength=size)
     total = np.bincount(groups.group, weights=duration, minlength=size)
     low, *middle, high = grouped_quantiles(owner, time[filled], size, (0.0, 0.5, 0.1, 0.9, 1.0))
-    kernel_time = np.bincount(groups.group, weights=np.where(view.kernel[groups.rows], duration, 0), minlength=size)
-    of_module = np.bincount(groups.module, weights=kernel_time, minlength=len(view.modules))[groups.module]
+    work_time = np.bincount(groups.group, weights=np.where(view.work[groups.rows], duration, 0), minlength=size)
+    of_module = np.bincount(groups.module, weights=work_time, minlength=len(view.modules))[groups.module]
     return {
         "executions": ran,
         "launches_per_execution": np.bincount(groups.group, minlength=size) / ran,
@@ -85,7 +87,7 @@ def _times(view: View, groups: Groups, duration: Ints) -> dict[str, Column]:
         "time_min_ns": low,
         "time_max_ns": high,
         "time_mean_ns": total / whole,
-        "time_share": np.where(kernel_time > 0, divide(kernel_time, of_module), np.nan),
+        "time_share": np.where(work_time > 0, divide(work_time, of_module), np.nan),
     }
 
 
@@ -108,13 +110,13 @@ def _costs(view: View, costs: Costs, groups: Groups, duration: Ints, ran: Ints, 
 
     columns: dict[str, Column] = {name: per_execution(costs.values[name], costs.bytes_known) for name in costs.values if name != "flops"}
     columns["flops"] = per_execution(costs.values["flops"], costs.flops_known)
-    kernel = view.kernel[rows]
+    work = view.work[rows]
     known_time = np.bincount(groups.group, weights=np.where(costs.bytes_known[rows], duration, 0), minlength=size)
     # Of a median execution, not of all: a single slow one must not lower the bandwidth.
     middle = _median_time(view, groups, np.where(costs.bytes_known[rows], duration, 0))
     rate = np.where(known_time > 0, divide(np.asarray(columns["bytes_accessed"]) * 1e9, middle), np.nan)
-    has_kernel = np.bincount(groups.group, weights=kernel, minlength=size) > 0
-    columns |= bandwidth_columns(np.where(has_kernel, rate, np.nan), ceilings)
+    has_work = np.bincount(groups.group, weights=work, minlength=size) > 0
+    columns |= bandwidth_columns(np.where(has_work, rate, np.nan), ceilings)
     columns["flops_per_s"] = divide(np.asarray(columns["flops"]) * 1e9, middle)
     return columns
 

@@ -89,7 +89,7 @@ def layer_tables(view: View, ceilings: Ceilings) -> tuple[pa.Table, pa.Table]:
 
 def typical_sequence(view: View, module: int) -> Sequence | None:
     """The commonest kernel sequence of a program's complete executions, by instruction; None for a program without kernels."""
-    chosen = view.whole_kernel
+    chosen = view.whole_work
     chosen[chosen] = view.executions.module[view.execution[chosen]] == module
     rows = np.flatnonzero(chosen)
     if len(rows) == 0:

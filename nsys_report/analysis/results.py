@@ -11,13 +11,19 @@ from nsys_report.analysis.budget import Budget, budget
 from nsys_report.analysis.budget_table import budget_tables
 from nsys_report.analysis.ceilings import Ceilings
 from nsys_report.analysis.classes import classes_table, costs_of, details_table
+from nsys_report.analysis.compute import compute_types, fact_dots, nanoseconds_per_flop
 from nsys_report.analysis.coverage import coverage_table, joined_share
 from nsys_report.analysis.devices import devices_table
 from nsys_report.analysis.host_gap import gap_parts, host_gaps
 from nsys_report.analysis.idle import idle_times
 from nsys_report.analysis.instructions import instructions_table
 from nsys_report.analysis.kernels import copies_table, kernels_table
+from nsys_report.analysis.layers import layer_tables
 from nsys_report.analysis.modules import modules_table
+from nsys_report.analysis.precision import precision_table
+from nsys_report.analysis.repeats import repeats_table, slow_table
+from nsys_report.analysis.roofline import roofline_table
+from nsys_report.analysis.storage import cache_types, weight_types
 from nsys_report.analysis.tokens import tokens_per_execution
 from nsys_report.analysis.view import make_view
 from nsys_report.joined import Joined
@@ -46,6 +52,18 @@ class AnalysisResults:
     """Schema host_gap.HOST_GAPS."""
     gap_parts: pa.Table
     """Schema host_gap.GAP_PARTS: a row per execution."""
+    repeats: pa.Table
+    """Schema repeats.REPEATS."""
+    slow: pa.Table
+    """Schema repeats.SLOW."""
+    layers: pa.Table
+    """Schema layers.LAYERS: a row per program in whose kernels a layer repeats."""
+    layer_rows: pa.Table
+    """Schema layers.LAYER_ROWS."""
+    roofline: pa.Table
+    """Schema roofline.ROOFLINE."""
+    precision: pa.Table
+    """Schema precision.PRECISION."""
     joined_share: float | None
     """Share of the kernel time joined with confidence 0.5 or more, autotuning left out; None without kernels."""
 
@@ -56,15 +74,21 @@ def analyse(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
     costs = costs_of(view)
     coverage = coverage_table(view)
     idle = idle_times(view)
-    budgets = budget(view, costs, idle, busy_times(view), ceilings)
-    budget_rows, steps = budget_tables(view, budgets, tokens_per_execution(view, costs))
+    dots = fact_dots(joined)
+    types = compute_types(joined, dots)
+    stored = weight_types(joined)
+    budgets = budget(view, costs, idle, busy_times(view), ceilings, nanoseconds_per_flop(types, ceilings))
+    budget_rows, steps = budget_tables(view, budgets, tokens_per_execution(view, costs, stored), cache_types(view))
     gaps = gap_parts(view, idle)
+    classes = classes_table(view, costs, ceilings)
+    instructions = instructions_table(view, costs, ceilings, stored)
+    layers, layer_rows = layer_tables(view, ceilings)
     return AnalysisResults(
         ceilings=ceilings,
         modules=modules_table(view),
-        classes=classes_table(view, costs, ceilings),
+        classes=classes,
         details=details_table(view, costs, ceilings),
-        instructions=instructions_table(view, costs, ceilings),
+        instructions=instructions,
         kernels=kernels_table(view),
         copies=copies_table(view),
         coverage=coverage,
@@ -74,5 +98,11 @@ def analyse(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
         budgets=budgets,
         host_gaps=host_gaps(view, gaps),
         gap_parts=gaps,
+        repeats=repeats_table(view),
+        slow=slow_table(view),
+        layers=layers,
+        layer_rows=layer_rows,
+        roofline=roofline_table(instructions, classes, types, ceilings),
+        precision=precision_table(instructions, dots, types, ceilings),
         joined_share=joined_share(coverage),
     )

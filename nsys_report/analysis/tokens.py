@@ -2,51 +2,44 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 
 import numpy as np
 
 from hlo_mapping.shape import BITS
 from nsys_report.analysis.causes import READBACK_BYTES
 from nsys_report.analysis.classes import Costs
-from nsys_report.analysis.view import View, coded, ints
+from nsys_report.analysis.view import View, ints
 
 
-def tokens_per_execution(view: View, costs: Costs) -> list[float | None]:
+def tokens_per_execution(view: View, costs: Costs, stored: Sequence[str | None]) -> list[float | None]:
     """Per program: token rows that its weights are multiplied with, times the iterations of a loop whose condition is read back.
 
     A product of R rows with a weight matrix of E values takes 2·R·E flops, so R follows from flops and weight bytes; the median by
     weight bytes over the program's products is taken. None for a program that writes no KV cache or has no such product.
+    `stored` is the type of each fact's weights (storage.weight_types).
     A loop of known trip count shows no read-back: its iterations are not counted.
     """
-    rows = _rows(view)
+    rows = _rows(view, stored)
     loops = _iterations(view)
     writes = _writes_cache(view, costs)
     return [r * n if r is not None and w else None for r, n, w in zip(rows, loops, writes, strict=True)]
 
 
-def _rows(view: View) -> list[float | None]:
+def _rows(view: View, stored: Sequence[str | None]) -> list[float | None]:
     facts = view.joined.facts
     flops, weight = ints(facts, "flops")[0], ints(facts, "weight_bytes")[0]
-    types = coded(facts, "dot_type")
-    size = np.array([_operand_bytes(t) for t in types.words] + [0.0])[types.codes] if len(facts) else np.empty(0)
+    size = np.array([BITS.get(t or "", 0) / 8 for t in stored])
     usable = (flops > 0) & (weight > 0) & (size > 0)
     ratio = np.where(usable, flops * size / np.where(usable, 2 * weight, 1), 0.0)
-    present = np.unique(view.instruction[view.in_complete & (view.instruction >= 0)])
     ran = np.zeros(len(facts), np.bool_)
-    ran[present] = True
+    ran[np.unique(view.instruction[view.in_complete & (view.instruction >= 0)])] = True
     number, known = ints(facts, "program_id")
     out: list[float | None] = []
     for key in view.modules:
         mine = np.flatnonzero(usable & ran & known & (number == (key.program_id if key.program_id is not None else -1)))
         out.append(max(round(_weighted_median(ratio[mine], weight[mine])), 1) if len(mine) else None)
     return out
-
-
-def _operand_bytes(dot_type: str | None) -> float:
-    """Bytes of a value of the narrowest operand, which is the weight where operands differ; 0 where unknown."""
-    found = [BITS.get(t, 0) for t in re.findall(r"\w+", (dot_type or "").partition("->")[0])]
-    return min(found, default=0) / 8
 
 
 def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
@@ -66,6 +59,6 @@ def _iterations(view: View) -> list[int]:
 
 
 def _writes_cache(view: View, costs: Costs) -> list[bool]:
-    written = np.bincount(view.execution[view.whole_kernel], weights=costs.values["kv_write_bytes"][view.whole_kernel],
+    written = np.bincount(view.execution[view.whole_work], weights=costs.values["kv_write_bytes"][view.whole_work],
                           minlength=len(view.executions))  # fmt: skip
     return [bool(n > 0) for n in np.bincount(view.executions.module, weights=written, minlength=len(view.modules))]

@@ -15,6 +15,8 @@ Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 
+HOST_COPIES = frozenset({"HtoD", "HtoA", "DtoH", "AtoH", "HtoH", "UVM HtoD", "UVM DtoH"})
+"""Kinds of copies that cross the host, which belong to no class of work."""
 COST_COLUMNS = ("bytes_accessed", "weight_bytes", "kv_read_bytes", "kv_write_bytes", "flops")
 
 
@@ -68,6 +70,8 @@ class View:
     start: Ints
     end: Ints
     kernel: Flags
+    work: Flags
+    """Kernels, and the copies and memsets on the device that instructions ask for: XLA runs a copy or a slice as either."""
     activity: Coded
     device: Ints
     execution: Ints
@@ -83,9 +87,9 @@ class View:
         return np.maximum(self.end - self.start, 0)
 
     @property
-    def whole_kernel(self) -> Flags:
-        """Which activities are kernels of complete executions."""
-        return self.kernel & self.in_complete
+    def whole_work(self) -> Flags:
+        """Which activities are the work of complete executions."""
+        return self.work & self.in_complete
 
     @property
     def in_complete(self) -> Flags:
@@ -117,15 +121,19 @@ def make_view(joined: Joined) -> View:
         thread=ints(table, "launch_thread", missing=-1)[0],
     )
     activity = coded(activities, "activity")
+    kernel = activity.isin(frozenset({"kernel"}))
+    instruction = ints(activities, "instruction_id", missing=-1)[0]
+    to_or_from_host = coded(activities, "copy_kind").isin(HOST_COPIES)
     return View(
         joined=joined,
         start=ints(activities, "start_ns")[0],
         end=ints(activities, "end_ns")[0],
-        kernel=activity.isin(frozenset({"kernel"})),
+        kernel=kernel,
+        work=kernel | ((instruction >= 0) & activity.isin(frozenset({"memcpy", "memset"})) & ~to_or_from_host),
         activity=activity,
         device=of_activity,
         execution=_rows(ints(activities, "execution_id", missing=-1)[0], executions.id),
-        instruction=ints(activities, "instruction_id", missing=-1)[0],
+        instruction=instruction,
         executions=executions,
         modules=names,
         devices=devices,

@@ -15,8 +15,10 @@ from nsys_report.analysis.budget_table import budget_tables
 from nsys_report.analysis.causes import CAUSES
 from nsys_report.analysis.ceilings import Ceilings, override
 from nsys_report.analysis.classes import costs_of
+from nsys_report.analysis.compute import compute_types, fact_dots, nanoseconds_per_flop
 from nsys_report.analysis.host_gap import gap_parts, host_gaps
 from nsys_report.analysis.idle import idle_times
+from nsys_report.analysis.storage import weight_types
 from nsys_report.analysis.tokens import tokens_per_execution
 from nsys_report.analysis.view import View, make_view
 from nsys_report.joined import Joined
@@ -38,7 +40,8 @@ FACTS = [
 
 def made(value: Joined, ceilings: Ceilings = CEILINGS) -> tuple[View, Budget]:
     view = make_view(value)
-    return view, budget(view, costs_of(view), idle_times(view), busy_times(view), ceilings)
+    per_flop = nanoseconds_per_flop(compute_types(value, fact_dots(value)), ceilings)
+    return view, budget(view, costs_of(view), idle_times(view), busy_times(view), ceilings, per_flop)
 
 
 def parts(found: Budget, execution: int = 0) -> dict[str, int]:
@@ -214,9 +217,9 @@ def test_host_gap_parts_add_up() -> None:
 
 def test_tables_and_tokens() -> None:
     view, found = made(two_steps())
-    tokens = tokens_per_execution(view, costs_of(view))
+    tokens = tokens_per_execution(view, costs_of(view), weight_types(view.joined))
     assert tokens == [2.0]  # 2000 flops over 2 x 500 bf16 weights
-    table, steps = budget_tables(view, found, tokens)
+    table, steps = budget_tables(view, found, tokens, [None])
     (step,) = steps.to_pylist()
     assert (step["steps"], step["typical_ns"], step["floor_ns"], step["tokens_per_s"]) == (1, 4000, 605, 5e5)
     rows = table.to_pylist()
