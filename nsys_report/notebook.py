@@ -13,6 +13,7 @@ from nsys_report.analysis.ceilings import parse_overrides
 from nsys_report.columns import ACTIVITY_TABLE, EXECUTION_TABLE
 from nsys_report.reports.build import TOP, Subject, build_report
 from nsys_report.reports.model import Report, Table
+from nsys_report.selection import Selection
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,8 +64,27 @@ class Analysis:
 
     @property
     def kernels(self) -> pd.DataFrame:
-        """A row per program and kernel name."""
-        return frame(self.results.kernels)
+        """The activities that are kernels."""
+        activities = self.activities
+        return activities[activities["activity"] == "kernel"]
+
+    @property
+    def layers(self) -> pd.DataFrame:
+        """A row per program and position in the layer that repeats in it, folded over the layers."""
+        return frame(self.results.layer_rows)
+
+    @property
+    def budget(self) -> pd.DataFrame:
+        """A row per program and part of its step, from one execution's start to the next."""
+        return frame(self.results.budget)
+
+    def module(self, name: str) -> Analysis:
+        """The analysis of the programs of that name, or name#number. Raises UsageError where none ran."""
+        return Selection(modules=(name,)).narrow(self)
+
+    def execution(self, *numbers: int) -> Analysis:
+        """The analysis of one execution or several, by id. Raises UsageError for one that is not there."""
+        return Selection(executions=numbers).narrow(self)
 
     def tables(self) -> dict[str, pa.Table]:
         """The tables that `--tables` writes, by file name without ending."""

@@ -44,6 +44,19 @@ def test_frames_compose_with_pandas(decode: nsys_report.Analysis) -> None:
     assert (per_execution == stated).all()
 
 
+def test_selections_are_analyses_too(decode: nsys_report.Analysis) -> None:
+    step = decode.module("jit_decode_step")
+    assert step.narrowed == "program jit_decode_step"
+    assert set(step.executions["hlo_module"]) == {"jit_decode_step"}
+    assert len(step.layers) == 26
+    number = int(step.executions["execution_id"].iloc[3])
+    one = decode.execution(number)
+    assert len(one.kernels) == 162
+    assert one.kernels["hlo_instruction"].notna().all()
+    with pytest.raises(UsageError, match="no program 'jit_decode'"):
+        decode.module("jit_decode")
+
+
 def test_large_ids_and_holes_survive() -> None:
     made = frame(pa.table({"id": pa.array([2**53 + 1, None], pa.int64()), "flag": pa.array([True, None])}))
     assert made["id"][0] == 2**53 + 1
