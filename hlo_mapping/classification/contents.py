@@ -10,18 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hlo_mapping.costs.opcodes import COLLECTIVES, ELEMENTWISE
+from hlo_mapping.costs.opcodes import COLLECTIVES, ELEMENTWISE, INDEX_TYPES
+from hlo_mapping.costs.products import numbers_in
 from hlo_mapping.costs.traffic import combiner
 from hlo_mapping.dataflow import Graph
 
 MIXED = -1
 """A value that is no longer any parameter's own."""
 
-INDEX_TYPES = frozenset({"pred", "s16", "s32", "s64", "u16", "u32", "u64"})
-"""Element types of tokens, positions, tables, keys and masks; weights packed into 32-bit words are told apart by their use."""
-
 MOVING = frozenset(
-    "bitcast reshape transpose copy convert slice reverse bitcast-convert reduce-precision all-gather collective-permute copy-start".split()
+    {
+        "bitcast",
+        "reshape",
+        "transpose",
+        "copy",
+        "convert",
+        "slice",
+        "reverse",
+        "bitcast-convert",
+        "reduce-precision",
+        "all-gather",
+        "collective-permute",
+    }
 )
 """They keep the elements of their first operand."""
 _SELECTING = frozenset({"dynamic-slice", "gather"})
@@ -220,11 +230,6 @@ def takes_matrices(graph: Graph, node: int) -> bool:
     """Whether a gather or dynamic-slice takes whole matrices (experts, adapters, layers) and not rows."""
     sizes = graph.instructions[node].attribute("slice_sizes" if graph.ops[node] == "gather" else "dynamic_slice_sizes")
     return sum(size > 1 for size in numbers_in(sizes)) >= 2
-
-
-def numbers_in(text: str) -> list[int]:
-    """The numbers of an attribute such as {0,2}."""
-    return [int(part) for part in text.strip("{}").replace(" ", "").split(",") if part]
 
 
 def _union(c: Contents, nodes: tuple[int, ...]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlo_mapping.classification.kinds import ACTIVATION, INDEX, Kinds
-from hlo_mapping.classification.uses import RESHAPING
+from hlo_mapping.costs.products import RESHAPING
 from hlo_mapping.costs.traffic import combiner
 from hlo_mapping.dataflow import Graph, Kernel
 
@@ -101,7 +101,9 @@ def _feeds_root(graph: Graph, node: int, steps: int = 10) -> bool:
 
 def _rotates(graph: Graph, kinds: Kinds, node: int) -> bool:
     inputs = graph.inputs[node]
-    return graph.ops[node] == "multiply" and any(kinds.trigonometric[i] for i in inputs) and any(kinds.kind[i] == ACTIVATION for i in inputs)
+    return (
+        graph.ops[node] == "multiply" and any(kinds.trigonometric[i] for i in inputs) and any(kinds.kind[i] == ACTIVATION for i in inputs)
+    )
 
 
 def _leads_to_rotation(graph: Graph, kinds: Kinds, kernel: Kernel) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hlo_mapping.classification.contents import INDEX_TYPES, Contents, takes_matrices
-from hlo_mapping.classification.roles import INPUT, KV_CACHE, STATE, WEIGHT, Roles
-from hlo_mapping.classification.uses import Product, Uses, second_halves
-from hlo_mapping.costs.opcodes import PRODUCTS
+from hlo_mapping.classification.contents import Contents, takes_matrices
+from hlo_mapping.classification.evidence import INPUT, KV_CACHE, STATE, WEIGHT, Roles
+from hlo_mapping.classification.uses import Uses
+from hlo_mapping.costs.opcodes import INDEX_TYPES, PRODUCTS
+from hlo_mapping.costs.products import Product, second_halves
 from hlo_mapping.dataflow import Graph
 
 WEIGHTS, CACHE, INDEX, ACTIVATION = 1, 2, 4, 8
@@ -37,7 +38,7 @@ class Kinds:
 def find_kinds(graph: Graph, contents: Contents, uses: Uses, roles: Roles) -> Kinds:
     """Follow kinds from the entry parameters, then attention's scores forwards and its values backwards."""
     size = len(graph.ops)
-    kinds = Kinds([0] * size, [False] * size, [False] * size, [False] * size, second_halves(graph, uses))
+    kinds = Kinds([0] * size, [False] * size, [False] * size, [False] * size, second_halves(graph, uses.products.values()))
     for _ in range(3):
         before = [kinds.kind[p] for loop in graph.loops for p in loop.phis]
         for node in range(size):

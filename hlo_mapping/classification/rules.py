@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from hlo_mapping.classification.contents import Contents
 from hlo_mapping.classification.details import other_detail
+from hlo_mapping.classification.evidence import Roles
 from hlo_mapping.classification.kinds import ACTIVATION, CACHE, WEIGHTS, Kinds, is_weight_product
-from hlo_mapping.classification.roles import Roles
-from hlo_mapping.classification.uses import RESHAPING, Product, Uses
+from hlo_mapping.classification.uses import Uses
 from hlo_mapping.costs.flops import product_flops
 from hlo_mapping.costs.opcodes import COLLECTIVES, ELEMENTWISE
+from hlo_mapping.costs.products import RESHAPING, Product
 from hlo_mapping.dataflow import Graph, Kernel
 
 
@@ -223,12 +224,20 @@ def _weight_staging(launch: Launch) -> Verdict | None:
         return None
     if ops & _COMPUTING:
         return Verdict("weights", "precompute", "computes with model parameters alone")
-    order = (("convert", "convert"), ("concatenate", "concatenate"), ("dynamic-slice", "slice"), ("slice", "slice"), ("transpose", "relayout"))
+    order = (
+        ("convert", "convert"),
+        ("concatenate", "concatenate"),
+        ("dynamic-slice", "slice"),
+        ("slice", "slice"),
+        ("transpose", "relayout"),
+    )
     detail = next((d for o, d in order if o in ops), "copy")
     return Verdict("weights", detail, "moves or converts model parameters into a buffer of their own")
 
 
-_SELECTING = frozenset({"slice", "dynamic-slice", "gather", "concatenate", "pad", "broadcast", "constant", "iota", "leaf", "parameter", "reduce"})
+_SELECTING = frozenset(
+    {"slice", "dynamic-slice", "gather", "concatenate", "pad", "broadcast", "constant", "iota", "leaf", "parameter", "reduce"}
+)
 _COMPUTING = frozenset({"rsqrt", "sqrt", "exponential", "log", "divide", "tanh", "power", "reduce", "logistic", "sine", "cosine"})
 
 
@@ -248,7 +257,9 @@ def _optimizer(launch: Launch) -> Verdict | None:
     read = {graph.count(n) for n in outside if n in roles.replaced or n in roles.trained}
     gradient = launch.program.kinds.gradient
     moving = any(n in gradient for n in launch.outside) or any(n in gradient for n in launch.nodes)
-    if (moving or any(n in roles.replaced - roles.trained for n in outside)) and any(r in roles.updates and graph.count(r) in read for r in launch.kernel.results):
+    if (moving or any(n in roles.replaced - roles.trained for n in outside)) and any(
+        r in roles.updates and graph.count(r) in read for r in launch.kernel.results
+    ):
         return Verdict("other", "optimizer", "computes a parameter's or moment's new version element by element")
     return None
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import ceil, log2
 
-from hlo_mapping.classification.roles import WEIGHT
+from hlo_mapping.classification.evidence import WEIGHT
 from hlo_mapping.classification.rules import Launch, Verdict
-from hlo_mapping.classification.uses import RESHAPING, Product
 from hlo_mapping.costs.calls import call_traffic
 from hlo_mapping.costs.flops import product_flops, result_shape, transform_flops
+from hlo_mapping.costs.products import RESHAPING, Product
 from hlo_mapping.costs.traffic import Traffic, launch_traffic
 from hlo_mapping.dataflow import Graph
 

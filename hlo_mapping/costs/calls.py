@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hlo_mapping.classification.contents import INDEX_TYPES
-from hlo_mapping.costs.opcodes import is_library_call
+from hlo_mapping.costs.opcodes import INDEX_TYPES, is_library_call
 from hlo_mapping.costs.traffic import Traffic
 from hlo_mapping.dataflow import Graph, Kernel
 

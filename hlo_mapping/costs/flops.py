@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from math import ceil, log2, prod
 
-from hlo_mapping.classification.contents import numbers_in
-from hlo_mapping.classification.uses import Product
+from hlo_mapping.costs.products import Product, numbers_in
 from hlo_mapping.dataflow import Graph
 from hlo_mapping.shape import Shape
 

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-ELEMENTWISE = frozenset(
-    "abs add and atan2 bitcast-convert cbrt ceil clamp compare complex convert copy cosine count-leading-zeros divide erf exponential "
-    "exponential-minus-one floor imag is-finite log log-plus-one logistic maximum minimum multiply negate not or popcnt power real "
-    "reduce-precision remainder round-nearest-afz round-nearest-even rsqrt select shift-left shift-right-arithmetic "
-    "shift-right-logical sign sine sqrt stochastic-convert subtract tan tanh xor acos acosh asin asinh atanh cosh sinh "
-    "bitcast reshape transpose reverse map rng-get-and-update-state".split()
-)
+_ELEMENTWISE = """
+    abs acos acosh add and asin asinh atan2 atanh bitcast bitcast-convert cbrt ceil clamp compare complex convert copy cosh cosine
+    count-leading-zeros divide erf exponential exponential-minus-one floor imag is-finite log log-plus-one logistic map maximum minimum
+    multiply negate not or popcnt power real reduce-precision remainder reshape reverse rng-get-and-update-state round-nearest-afz
+    round-nearest-even rsqrt select shift-left shift-right-arithmetic shift-right-logical sign sine sinh sqrt stochastic-convert
+    subtract tan tanh transpose xor
+"""
+ELEMENTWISE = frozenset(_ELEMENTWISE.split())
 """Each element of the result needs one element of every operand."""
 
+INDEX_TYPES = frozenset({"pred", "s16", "s32", "s64", "u16", "u32", "u64"})
+"""Element types of tokens, positions, tables, keys and masks; weights packed into 32-bit words are told apart by their use."""
+
 COLLECTIVES = frozenset(
-    {"all-reduce", "all-gather", "all-to-all", "collective-permute", "collective-broadcast", "reduce-scatter", "ragged-all-to-all", "send", "recv"}
+    {
+        "all-reduce",
+        "all-gather",
+        "all-to-all",
+        "collective-permute",
+        "collective-broadcast",
+        "reduce-scatter",
+        "ragged-all-to-all",
+        "send",
+        "recv",
+    }
 )
 """Work between devices."""
 

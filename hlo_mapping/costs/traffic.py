@@ -14,6 +14,8 @@ from hlo_mapping.costs.opcodes import COLLECTIVES, ELEMENTWISE, WHOLE
 from hlo_mapping.dataflow import VIEWS, Graph, Kernel
 from hlo_mapping.shape import BITS, Shape
 
+HOST_MEMORY = 5
+"""The memory space, S(5) in a layout, of buffers in the host's memory."""
 INLINE_ELEMENTS = 8
 """A constant inside a fusion with more elements than this is an array in memory that the kernel reads; smaller ones are in its code."""
 
@@ -41,6 +43,11 @@ class Traffic:
 def byte_count(shape: Shape, elements: int) -> int:
     """Bytes of so many elements of an array of this type; packed types share bytes."""
     return -(-elements * BITS.get(shape.element_type, 0) // 8)
+
+
+def device_bytes(shape: Shape) -> int:
+    """Bytes of an array in the device's memory: none of one that the host holds."""
+    return 0 if shape.layout is not None and shape.layout.memory_space == HOST_MEMORY else shape.byte_size
 
 
 def launch_traffic(graph: Graph, kernel: Kernel) -> Traffic:
@@ -74,7 +81,7 @@ def _read(graph: Graph, kernel: Kernel, need: dict[int, int], traffic: Traffic) 
         base = graph.viewed(node)
         touched[base] = touched.get(base, 0) + byte_count(graph.shapes[node], elements)
     for base, size in touched.items():
-        whole = graph.shapes[base].byte_size
+        whole = device_bytes(graph.shapes[base])
         traffic.partial |= size < whole
         if min(size, whole):
             traffic.reads[base] = min(size, whole)
@@ -86,9 +93,7 @@ def _write(graph: Graph, kernel: Kernel, result: int, need: dict[int, int], traf
     copies = kernel.results.count(result)
     if updates is None:
         _add(graph, need, result, graph.count(result))
-        traffic.writes[result] = graph.shapes[result].byte_size * copies
-        if graph.shapes[result].layout is not None and graph.shapes[result].layout.memory_space == 5:
-            traffic.writes[result] = 0  # host memory: only the device's side counts
+        traffic.writes[result] = device_bytes(graph.shapes[result]) * copies
         return
     base, nodes = updates
     traffic.in_place[result] = base

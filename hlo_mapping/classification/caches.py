@@ -1,0 +1,132 @@
+"""KV caches among the buffers that a program takes in or makes: what is written in part and read by attention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from hlo_mapping.classification.contents import MIXED, Contents
+from hlo_mapping.classification.evidence import KV_CACHE, STATE, Roles
+from hlo_mapping.classification.uses import Uses
+from hlo_mapping.costs.products import RESHAPING
+from hlo_mapping.costs.traffic import combiner
+from hlo_mapping.dataflow import Graph
+
+
+def find_caches(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> None:
+    roles.caches.update(n for n, role in roles.role.items() if role == KV_CACHE)
+    read, as_activation = _cache_reads(graph, c, uses)
+    returned = {c.version[o] for o in graph.outputs if c.written[o]}
+    for root in dict.fromkeys(w.root for w in c.writes):
+        if root in roles.role:
+            continue
+        writes = [w for w in c.writes if w.root == root and w.kind != "scatter-combine"]
+        attended = root in read
+        if not writes or (root in graph.parameters and root not in returned) or (root not in graph.parameters and not attended):
+            continue
+        placed = any(w.varies and w.kind != "select" for w in writes) and len(graph.shapes[root].dimensions) >= 3
+        if attended or placed:
+            roles.caches.add(root)
+            if root in graph.parameters:
+                how = "read by attention" if attended else "written at a place that the inputs give"
+                roles.give(root, KV_CACHE, f"written in part and returned, {how}")
+        elif root in as_activation and root in graph.parameters:
+            roles.give(root, STATE, "written in part, read as an activation")
+
+
+def _cache_reads(graph: Graph, c: Contents, uses: Uses) -> tuple[set[int], set[int]]:
+    """Buffers written in part that meet an activation in a product (or go into a custom call), and those that meet a parameter."""
+    read: set[int] = set()
+    as_activation: set[int] = set()
+    for product in uses.products.values():
+        for mine, theirs in ((product.left, product.right), (product.right, product.left)):
+            mask, other = c.pure[mine], c.pure[theirs]
+            if mask > 0 and mask & c.updated:
+                roots = {n for n in c.sources(mask & c.updated) if n in graph.parameters or _within_loop(graph, n, product.node)}
+                (read if other == MIXED or other & c.updated else as_activation).update(roots)
+    for call in uses.calls:
+        for operand in graph.inputs[call]:
+            if c.pure[operand] > 0:
+                read.update(n for n in c.sources(c.pure[operand] & c.updated) if n in graph.parameters or _within_loop(graph, n, call))
+    return read, as_activation
+
+
+def _within_loop(graph: Graph, phi: int, node: int) -> bool:
+    return any(phi in loop.phis and loop.first <= node < loop.end for loop in graph.loops)
+
+
+def find_read_only_caches(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> None:
+    """Keys and values that enter and are only read: parameters on both sides of a softmax, each multiplied with what the step computed."""
+    for node, op in enumerate(graph.ops):
+        if op != "exponential" or not _is_softmax(graph, node):
+            continue
+        keys = _parameters_of(c, uses, products_before(graph, uses, node))
+        values = _parameters_of(c, uses, products_after(graph, c, uses, node))
+        for key in keys if values else ():
+            for value in values:
+                if key != value and graph.count(key) == graph.count(value) and len(graph.shapes[key].dimensions) >= 3:
+                    for parameter in (key, value):
+                        if parameter not in roles.role:
+                            roles.caches.add(parameter)
+                            roles.give(parameter, KV_CACHE, "keys or values that attention reads and nothing writes")
+
+
+def _is_softmax(graph: Graph, node: int) -> bool:
+    """Whether an exponential is of differences from a maximum."""
+    node = _through(graph, graph.inputs[node][0])
+    if graph.ops[node] != "subtract":
+        return False
+    maximum = _through(graph, graph.inputs[node][1])
+    return graph.ops[maximum] == "reduce" and combiner(graph, maximum) == "maximum"
+
+
+def _through(graph: Graph, node: int) -> int:
+    while graph.ops[node] in RESHAPING or graph.ops[node] in ("broadcast", "leaf"):
+        node = graph.inputs[node][0]
+    return node
+
+
+def _parameters_of(c: Contents, uses: Uses, products: set[int]) -> set[int]:
+    """Parameters that meet mixed values in these products."""
+    found: set[int] = set()
+    for node in products:
+        product = uses.products[node]
+        for mine, theirs in ((product.left, product.right), (product.right, product.left)):
+            if c.pure[theirs] == MIXED:
+                found.update(c.sources(c.pure[mine]))
+    return found
+
+
+def products_before(graph: Graph, uses: Uses, node: int) -> set[int]:
+    """The products that a value is computed from through elementwise work and reductions."""
+    return _reach(graph, uses, [node], lambda n: graph.inputs[n])
+
+
+def products_after(graph: Graph, c: Contents, uses: Uses, node: int) -> set[int]:
+    """The products that a softmax goes into, through its own division and changes of type and order alone."""
+
+    def onward(n: int) -> list[int]:
+        return [
+            u
+            for u in graph.users[n]
+            if u in uses.products
+            or graph.ops[u] in RESHAPING
+            or graph.ops[u] in ("broadcast", "divide", "leaf", "select", "slice")
+            or (graph.ops[u] == "multiply" and any(c.pure[i] == 0 for i in graph.inputs[u]))
+        ]
+
+    return _reach(graph, uses, [node], onward)
+
+
+def _reach(graph: Graph, uses: Uses, stack: list[int], step: Callable[[int], Iterable[int]]) -> set[int]:
+    seen: set[int] = set()
+    found: set[int] = set()
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node in uses.products:
+            found.add(node)
+        else:
+            stack.extend(step(node))
+    return found

@@ -1,0 +1,143 @@
+"""Weights: operands of products with activations, tables that entries are looked up in, scales and biases."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from math import isqrt
+
+from hlo_mapping.classification.contents import Contents
+from hlo_mapping.classification.evidence import INPUT, STATE, WEIGHT, Roles, partners_of, replaced, returned
+from hlo_mapping.classification.uses import Uses
+from hlo_mapping.costs.opcodes import INDEX_TYPES
+from hlo_mapping.costs.products import Product, batch_sizes, before_broadcast, numbers_in
+from hlo_mapping.dataflow import Graph
+
+GROUP = 3
+"""So many parameters of one shape and use are a layer's parameters, not a step's inputs."""
+
+
+def find_product_weights(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> set[int]:
+    """Give weights and inputs by the products they are operands of; the set of all such weights."""
+    caches = sum(c.bits[n] for n in roles.caches if n in c.bits)
+    contests: list[Product] = []
+    strength: Counter[int] = Counter()
+    rows: set[int] = set()
+    for product in uses.products.values():
+        left, right = roles.own(c.pure[product.left]), roles.own(c.pure[product.right])
+        if left > 0 and right > 0:
+            if not (left | right) & caches and not left & right:
+                contests.append(product)
+        elif left > 0 or right > 0:
+            mask, operand = (left, product.left) if left > 0 else (right, product.right)
+            sources = c.sources(mask & ~caches)
+            if sources and (product.node not in roles.gradients or set(sources) & roles.trained):
+                strength.update(sources)
+                rows.add(_rows(graph, product, operand))
+    partners = partners_of(c, uses)
+    inputs = {n for p in contests for n in _loser(graph, c, p, _Evidence(strength, rows, partners, roles))}
+    for product in contests:
+        for operand in (product.left, product.right):
+            strength.update(n for n in c.sources(c.pure[operand]) if n not in inputs)
+    weights = {n for n in strength if n not in inputs and n in graph.parameters}
+    for node in sorted(inputs):
+        roles.give(node, STATE if returned(graph, c, node) else INPUT, "multiplied with a weight as its activation")
+    for node in sorted(weights):
+        roles.give(node, WEIGHT, "an operand of products with activations")
+    return {n for n in weights if roles.role[n] == WEIGHT}
+
+
+def _rows(graph: Graph, product: Product, weight: int) -> int:
+    """Rows of activations that a product has, taking one operand as its weight: sqrt(activation x result / weight) for two matrices."""
+    result = graph.shapes[product.node]
+    size = next(iter(result.leaves)).element_count
+    batch = 1
+    for b in batch_sizes(graph, product.node) if product.kind == "dot" else ():
+        batch *= b
+    return isqrt(graph.count(product.other(weight)) * size // max(graph.count(weight) * batch, 1))
+
+
+@dataclass(slots=True)
+class _Evidence:
+    """What products say of parameters: how many mixed values each meets, the rows of activations seen, and whom each meets directly."""
+
+    strength: Counter[int]
+    rows: set[int]
+    partners: dict[int, set[int]]
+    roles: Roles
+
+
+def _loser(graph: Graph, c: Contents, product: Product, evidence: _Evidence) -> list[int]:
+    """Of two parameters multiplied with each other, the sources of the one that is the input."""
+    left, right = (_weight_score(graph, c, product, operand, evidence) for operand in (product.left, product.right))
+    return c.sources(c.pure[product.left if left < right else product.right])
+
+
+def _weight_score(graph: Graph, c: Contents, product: Product, operand: int, evidence: _Evidence) -> float:
+    """How much speaks for an operand being the weight of a product of two parameters; only the order of such scores means anything."""
+    roles, sources = evidence.roles, c.sources(c.pure[operand])
+    outputs = {graph.shapes[o].dimensions for o in graph.outputs}
+    score = 16.0 * any(n in roles.trained or roles.role.get(n) == WEIGHT for n in sources)
+    score -= 16.0 * any(roles.role.get(n) in (INPUT, STATE) for n in sources)
+    score += 8.0 * any(evidence.strength[n] for n in sources)
+    score -= 4.0 * any(returned(graph, c, n) for n in sources if n not in roles.trained)
+    score -= 3.0 * max((len(evidence.partners.get(n, ())) - 1 for n in sources), default=0)
+    score -= 2.0 * any(graph.shapes[n].dimensions in outputs for n in sources if n not in roles.trained)
+    score += 4.0 * (product.kind == "convolution" and operand == product.right)
+    score += 2.0 * (_rows(graph, product, operand) in evidence.rows)
+    score += 1.0 * (graph.shapes[operand].byte_size > graph.shapes[product.other(operand)].byte_size)
+    first = min((graph.parameters[n][0] for n in sources if n in graph.parameters), default=0)
+    return score - 0.25 * first / (len(graph.parameters) + 1)
+
+
+def find_tables(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> None:
+    """Tables of rows that entries are taken from at places that the inputs give."""
+    for _, table in uses.lookups:
+        for source in c.sources(c.pure[table]):
+            shape = graph.shapes[source]
+            is_table = source in graph.parameters and len(shape.dimensions) >= 2 and shape.dimensions[-1] > 1
+            if is_table and shape.element_type not in INDEX_TYPES and not replaced(graph, c, roles, source):
+                roles.give(source, WEIGHT, "a table that entries are looked up in")
+
+
+def find_scales(graph: Graph, c: Contents, uses: Uses, roles: Roles, weights: set[int]) -> None:
+    """Vectors along the features of activations, and arrays spread over their rows."""
+    features = {d for n in weights for d in graph.shapes[n].dimensions}
+    for node, operand, _ in uses.scales:
+        for source in c.sources(c.pure[operand]):
+            if source in roles.role or source not in graph.parameters or graph.shapes[source].element_type in INDEX_TYPES:
+                continue
+            if not replaced(graph, c, roles, source) and _is_scale(graph, node, operand, features):
+                roles.give(source, WEIGHT, "a scale or bias spread over activations")
+
+
+def _is_scale(graph: Graph, node: int, operand: int, features: set[int]) -> bool:
+    """Whether an array is combined with activations along their features, not their rows."""
+    source, spread = before_broadcast(graph, operand)
+    while graph.ops[source] in ("slice", "dynamic-slice"):
+        source, spread = before_broadcast(graph, graph.inputs[source][0])[0], True
+    long = [d for d in graph.shapes[source].dimensions if d > 1]
+    if not long:
+        return False
+    if len(long) > 1:
+        return spread and (graph.ops[node] == "multiply" or long[-1] in features)
+    return not spread or long[0] in features or long[0] == graph.shapes[node].dimensions[-1] or _minor_only(graph, operand)
+
+
+def _minor_only(graph: Graph, operand: int) -> bool:
+    """Whether a vector is spread over all but the last of several dimensions."""
+    while graph.ops[operand] != "broadcast" and graph.inputs[operand]:
+        operand = graph.inputs[operand][0]
+    dimensions = numbers_in(graph.instructions[operand].attribute("dimensions"))
+    rank = len(graph.shapes[operand].dimensions)
+    return graph.ops[operand] == "broadcast" and rank > 1 and dimensions[-1:] == [rank - 1]
+
+
+def find_groups(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> None:
+    """Several floating-point parameters of one shape that are combined with activations alike are a layer's parameters."""
+    combined = {s for _, operand, _ in uses.scales for s in c.sources(c.pure[operand]) if s in graph.parameters and s not in roles.role}
+    combined = {s for s in combined if graph.shapes[s].element_type not in INDEX_TYPES and graph.count(s) > 1}
+    shapes = Counter((graph.shapes[s].element_type, graph.shapes[s].dimensions) for s in combined)
+    for node in sorted(combined):
+        if shapes[graph.shapes[node].element_type, graph.shapes[node].dimensions] >= GROUP and not replaced(graph, c, roles, node):
+            roles.give(node, WEIGHT, "one of several parameters of its shape that are combined with activations")

@@ -1,0 +1,112 @@
+"""Products in the graph: their operands, and the sums that finish products which XLA wrote out in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+
+from hlo_mapping.costs.traffic import combiner
+from hlo_mapping.dataflow import Graph
+
+RESHAPING = frozenset({"bitcast", "reshape", "transpose", "copy", "convert", "bitcast-convert", "reduce-precision"})
+"""The same elements in another type or order."""
+
+
+@dataclass(slots=True)
+class Product:
+    """A node that multiplies two operands and sums: a dot, convolution, library product, or a multiply that a reduce sums later."""
+
+    node: int
+    left: int
+    right: int
+    kind: str
+    """dot, convolution, split (a multiply whose sum is a separate reduce) or call (a custom call of unknown meaning)."""
+
+    def other(self, operand: int) -> int:
+        return self.right if operand == self.left else self.left
+
+
+def before_broadcast(graph: Graph, node: int) -> tuple[int, bool]:
+    """What a value was before it was spread over more elements, and whether it was."""
+    spread = False
+    while graph.ops[node] in RESHAPING or graph.ops[node] == "broadcast":
+        source = graph.inputs[node][0]
+        spread |= graph.ops[node] == "broadcast" and graph.count(source) < graph.count(node)
+        node = source
+    return node, spread
+
+
+def is_split_product(graph: Graph, node: int) -> bool:
+    """Whether a multiply is the first half of a product: a spread vector times a matrix, summed and not used in any other way."""
+    a, b = graph.inputs[node]
+    if a == b or not graph.users[node]:
+        return False
+    (left, left_spread), (right, right_spread) = before_broadcast(graph, a), before_broadcast(graph, b)
+    if not (left_spread or right_spread) or min(graph.count(left), graph.count(right)) < 2:
+        return False
+    return sums(graph, node) is not None
+
+
+def sums(graph: Graph, node: int) -> list[int] | None:
+    """The adding reduces that take this value, if it goes nowhere else but through changes of type and order; None if it does."""
+    found: list[int] = []
+    for user in graph.users[node]:
+        op = graph.ops[user]
+        if op == "reduce" and graph.inputs[user][0] == node and combiner(graph, user) == "add":
+            found.append(user)
+        elif op in RESHAPING:
+            further = sums(graph, user)
+            if further is None:
+                return None
+            found += further
+        else:
+            return None
+    return found or None
+
+
+def second_halves(graph: Graph, products: Iterable[Product]) -> dict[int, int]:
+    """Reduces that finish a product begun elsewhere, with the product: of a split multiply, or of partial sums over a batch dimension."""
+    halves: dict[int, int] = {}
+    for product in products:
+        if product.kind == "split":
+            halves.update(dict.fromkeys(sums(graph, product.node) or (), product.node))
+        elif product.kind == "dot":
+            for result in partial_results(graph, product.node):
+                for reduce in sums(graph, result) or ():
+                    if _over_batch(graph, product.node, reduce):
+                        halves[reduce] = product.node
+    return halves
+
+
+def partial_results(graph: Graph, node: int) -> list[int]:
+    """The node itself, or of an operation with several results the first."""
+    if not graph.shapes[node].is_tuple:
+        return [node]
+    return [u for u in graph.users[node] if graph.ops[u] == "leaf"][:1]
+
+
+def _over_batch(graph: Graph, product: int, reduce: int) -> bool:
+    """Whether a reduce sums the leading dimension that a product treated as a batch dimension: partial sums over slices of its length."""
+    batches = batch_sizes(graph, product)
+    operand = graph.inputs[reduce][0]
+    factor = graph.count(operand) // max(graph.count(reduce), 1)
+    if graph.instructions[reduce].attribute("dimensions").replace(" ", "") != "{0}":
+        return False
+    return bool(batches) and (factor in batches or factor == prod(batches))
+
+
+def batch_sizes(graph: Graph, product: int) -> list[int]:
+    """Sizes of a dot's batch dimensions, of the library's too."""
+    instruction, left = graph.instructions[product], graph.shapes[graph.inputs[product][0]].dimensions
+    if graph.ops[product] == "custom-call":
+        numbers = instruction.backend_config.get("gemm_backend_config", {}).get("dot_dimension_numbers", {})
+        dimensions = [int(d) for d in numbers.get("lhs_batch_dimensions", ())]
+    else:
+        dimensions = numbers_in(instruction.attribute("lhs_batch_dims"))
+    return [left[d] for d in dimensions if d < len(left)]
+
+
+def numbers_in(text: str) -> list[int]:
+    """The numbers of an attribute such as {0,2}."""
+    return [int(part) for part in text.strip("{}").replace(" ", "").split(",") if part]
