@@ -75,14 +75,14 @@ def _program_sections(subject: Subject, top: int | None) -> Iterable[Section]:
     modules = subject.results.modules
     if not len(modules):
         return
-    shown, hidden = _worth_a_section(subject)
+    shown, hidden = worth_a_section(subject)
     lines = (f"{things(hidden, 'more program')} without a section of their own (--module NAME gives one).",) if hidden else ()
     yield Section("modules", "Programs", lines, tables=(programs.modules_table(modules, top),))
     for record in shown:
         yield _program(subject, record, top)
 
 
-def _worth_a_section(subject: Subject) -> tuple[list[dict[str, Any]], int]:
+def worth_a_section(subject: Subject) -> tuple[list[dict[str, Any]], int]:
     """The programs that take a fair share of the time, most first, and how many others there are.
 
     Time is kernel time; where whole graphs are all that was recorded, it is busy time.

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nsys_report.reports.perfetto.lanes import lanes
+from nsys_report.reports.arrays import NONE, codes, ints
+from nsys_report.reports.lanes import lanes
 from nsys_report.reports.units import kernel, size, visible
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ Ints = NDArray[np.int64]
 MOST_ACTIVITIES = 1_000_000
 """GPU activities in a trace; of a longer capture the first so many, rounded down to whole executions."""
 CLASSES = ("weights", "attention", "kv_gather", "kv_write", "other")
-NONE = -1
-"""In place of a value that a slice has not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +64,11 @@ class Words:
     def number(self, text: str) -> int:
         return self.numbers.setdefault(visible(text), len(self.numbers))
 
-    def of(self, column: pa.ChunkedArray, missing: int = NONE, shown: object = str) -> Ints:
+    def of(self, table: pa.Table, column: str, missing: int = NONE, shown: object = str) -> Ints:
         """The number of each row's word."""
-        codes, words = _codes(column)
+        numbers_of, words = codes(table, column)
         numbers = np.array([self.number(shown(w)) for w in words] + [missing], np.int64)  # type: ignore[operator]
-        return numbers[codes]
+        return numbers[numbers_of]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +115,12 @@ def _limited(joined: Joined, most: int) -> tuple[pa.Table, pa.Table, tuple[str, 
 
 def _activities(table: pa.Table, names: Words, tracks: Words, gpus: dict[int, str | None]) -> Iterator[Slices]:
     """Kernels on a track for each class, copies and memsets on one for each kind, graphs on theirs."""
-    kind, kinds = _codes(table["activity"])
+    kind, kinds = codes(table, "activity")
     group = _group(table, gpus)
     is_kernel = kind == (kinds.index("kernel") if "kernel" in kinds else -2)
-    class_code, classes = _codes(table["kernel_class"])
+    class_code, classes = codes(table, "kernel_class")
     labels = [f"Kernels: {c}" for c in classes] + ["Kernels: unknown class"]
-    copy_code, copies = _codes(table["copy_kind"])
+    copy_code, copies = codes(table, "copy_kind")
     copy_labels = [f"Copies: {c}" for c in copies] + [""]
     kind_labels = ["Memsets" if k == "memset" else "Graphs" if k == "graph" else f"Copies: {k}" for k in kinds] + ["Other"]
     every = list(dict.fromkeys([*(f"Kernels: {c}" for c in CLASSES), *labels, *copy_labels, *kind_labels]))
@@ -129,12 +128,12 @@ def _activities(table: pa.Table, names: Words, tracks: Words, gpus: dict[int, st
     label = np.array([of[t] for t in labels])[class_code]
     label = np.where(is_kernel, label, np.array([of[t] for t in kind_labels])[kind])
     label = np.where(~is_kernel & (copy_code >= 0), np.array([of[t] for t in copy_labels])[copy_code], label)
-    start, end = _column(table, "start_ns"), _column(table, "end_ns")
+    start, end = ints(table, "start_ns"), ints(table, "end_ns")
     end = np.maximum(end, start)
     lane = lanes(start, end, group.codes * len(every) + label)
-    kernel_name = names.of(table["name"], shown=kernel)
-    instruction = names.of(table["hlo_instruction"])
-    moved = _column(table, "bytes")
+    kernel_name = names.of(table, "name", shown=kernel)
+    instruction = names.of(table, "hlo_instruction")
+    moved = ints(table, "bytes")
     name = np.where(instruction >= 0, instruction, kernel_name)
     name = np.where(is_kernel, name, _copy_names(names, label, every, moved))
     yield Slices(
@@ -143,9 +142,9 @@ def _activities(table: pa.Table, names: Words, tracks: Words, gpus: dict[int, st
         _tracks(tracks, group, label, every, lane),
         name,
         np.where(is_kernel, kernel_name, NONE),
-        np.where(is_kernel, _column(table, "bytes_accessed"), moved),
-        _column(table, "stream_id"),
-        _column(table, "execution_id"),
+        np.where(is_kernel, ints(table, "bytes_accessed"), moved),
+        ints(table, "stream_id"),
+        ints(table, "execution_id"),
         _flows(table),
         np.zeros(len(table), bool),
     )
@@ -166,7 +165,7 @@ class _Groups:
 
 def _group(table: pa.Table, gpus: dict[int, str | None]) -> _Groups:
     """The group of tracks of each row: its device, with the process where several used it."""
-    device, process = _column(table, "device_id"), _column(table, "process_id")
+    device, process = ints(table, "device_id"), ints(table, "process_id")
     pairs, code = np.unique(np.stack([device, process]), axis=1, return_inverse=True)
     several = len(set(pairs[0].tolist())) < pairs.shape[1]
     texts = [f"GPU {d}" + (f" ({gpus[d]})" if gpus.get(d) else "") + (f", process {p}" if several else "") for d, p in pairs.T.tolist()]
@@ -188,10 +187,10 @@ def _track(tracks: Words, group: str, name: str) -> int:
 
 def _flows(table: pa.Table) -> Ints:
     """The launch of each first activity of a launch, NONE for the rest."""
-    process, correlation = _column(table, "process_id"), _column(table, "correlation_id")
+    process, correlation = ints(table, "process_id"), ints(table, "correlation_id")
     key = (process << 32) | (correlation & 0xFFFFFFFF)
     out = np.full(len(table), NONE, np.int64)
-    known = np.flatnonzero((correlation >= 0) & (_column(table, "launch_start_ns") >= 0))
+    known = np.flatnonzero((correlation >= 0) & (ints(table, "launch_start_ns") >= 0))
     first = known[np.unique(key[known], return_index=True)[1]]
     out[first] = key[first]
     return out
@@ -201,13 +200,13 @@ def _executions(table: pa.Table, results: AnalysisResults, names: Words, tracks:
     """Executions by program, and the host gaps before them."""
     if not len(table):
         return
-    start, end = _column(table, "start_ns"), _column(table, "end_ns")
+    start, end = ints(table, "start_ns"), ints(table, "end_ns")
     group = _group(table, gpus)
-    ids = _column(table, "execution_id")
+    ids = ints(table, "execution_id")
     lane = lanes(start, end, group.codes)
-    name = names.of(table["hlo_module"], names.number("unknown program"))
+    name = names.of(table, "hlo_module", names.number("unknown program"))
     yield _plain(start, end, _tracks(tracks, group, np.zeros_like(start), ["Executions"], lane), name, ids)
-    gap = _column(table, "host_gap_ns")
+    gap = ints(table, "host_gap_ns")
     there = np.flatnonzero(gap > 0)
     if len(there):
         begin = start[there] - gap[there]
@@ -220,8 +219,8 @@ def _gap_names(results: AnalysisResults, ids: Ints, names: Words) -> Ints:
     """What each gap was mostly."""
     parts = results.gap_parts
     causes = [name for name in parts.column_names if name.endswith("_ns") and name != "host_gap_ns"]
-    table = np.stack([_column(parts, cause) for cause in causes])
-    own = _column(parts, "execution_id")
+    table = np.stack([ints(parts, cause) for cause in causes])
+    own = ints(parts, "execution_id")
     order = np.argsort(own)
     at = order[np.minimum(np.searchsorted(own, ids, sorter=order), len(own) - 1)]
     texts = np.array([names.number(f"host gap, mostly {c.removesuffix('_ns').replace('_', ' ')}") for c in causes], np.int64)
@@ -232,16 +231,16 @@ def _launches(table: pa.Table, names: Words, tracks: Words) -> Slices:
     """The API calls that launched the activities, on a track for each host thread."""
     flow = _flows(table)
     rows = np.flatnonzero(flow >= 0)
-    start = _column(table, "launch_start_ns")[rows]
-    end = np.maximum(_column(table, "launch_end_ns")[rows], start)
-    thread = _column(table, "launch_thread")[rows]
+    start = ints(table, "launch_start_ns")[rows]
+    end = np.maximum(ints(table, "launch_end_ns")[rows], start)
+    thread = ints(table, "launch_thread")[rows]
     threads, code = np.unique(thread, return_inverse=True)
     lane = lanes(start, end, code)
     keys, of = np.unique(np.stack([code, lane]), axis=1, return_inverse=True)
     texts = [f"thread {threads[c] & 0xFFFFFF}" + (f" ({n + 1})" if n else "") for c, n in keys.T.tolist()]
     track = np.array([_track(tracks, "Host: calls that launch", t) for t in texts] or [0], np.int64)[of.reshape(-1)]
-    name = names.of(table["launch_api"], names.number("launch"))[rows]
-    slices = _plain(start, end, track, name, _column(table, "execution_id")[rows])
+    name = names.of(table, "launch_api", names.number("launch"))[rows]
+    slices = _plain(start, end, track, name, ints(table, "execution_id")[rows])
     return Slices(
         start, end, track, name, slices.kernel, slices.bytes, slices.stream, slices.execution, flow[rows], np.ones(len(rows), bool)
     )
@@ -257,22 +256,3 @@ def _stacked(parts: list[Slices]) -> Slices:
     if not parts:
         return Slices(*(np.empty(0, bool if name == "is_source" else np.int64) for name in fields))
     return Slices(*(np.concatenate([getattr(part, name) for part in parts]) for name in fields))
-
-
-def _column(table: pa.Table, name: str) -> Ints:
-    """An integer column, NONE where null."""
-    column = table[name]
-    filled = pc.fill_null(column, NONE) if column.null_count else column
-    return np.asarray(filled.to_numpy(), np.int64)
-
-
-def _codes(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
-    """A word column as codes, -1 for null, and its words."""
-    if not pa.types.is_dictionary(column.type):
-        column = column.cast(pa.string()).dictionary_encode()
-    array = column.unify_dictionaries().combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        if array.num_chunks == 0:
-            return np.empty(0, np.int64), []
-        array = array.chunk(0)
-    return np.asarray(pc.fill_null(array.indices, NONE).to_numpy(zero_copy_only=False), np.int64), array.dictionary.to_pylist()

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nsys_report.reports.arrays import NONE
 from nsys_report.reports.perfetto.encoding import FIXED, Ints, merged, shape
-from nsys_report.reports.perfetto.slices import NONE, Picture, Slices, Track, picture
+from nsys_report.reports.perfetto.slices import Picture, Slices, Track, picture
 
 if TYPE_CHECKING:
     from nsys_report.analysis.results import AnalysisResults

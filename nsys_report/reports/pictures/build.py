@@ -1,0 +1,184 @@
+"""From the analysis of a capture to its pictures: every choice of what is drawn, and the finding that each title says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from nsys_report.reports import budget_page
+from nsys_report.reports.arrays import ints, words
+from nsys_report.reports.build import worth_a_section
+from nsys_report.reports.pictures.model import (
+    BudgetBar,
+    BudgetPart,
+    ClassRate,
+    ClassRates,
+    Pictures,
+    Point,
+    ProgramPictures,
+    Roof,
+    Roofline,
+)
+from nsys_report.reports.pictures.runs import MOST_MARKS, runs_picture
+from nsys_report.reports.pictures.timeline import MOST_BARS, Cutter, choose, stretch
+from nsys_report.reports.present import Record
+from nsys_report.reports.programs import of_module, title_of
+from nsys_report.reports.units import duration, phrase, share, things
+
+if TYPE_CHECKING:
+    from nsys_report.analysis.ceilings import Ceilings
+    from nsys_report.reports.build import Subject
+    from nsys_report.reports.pictures.model import Ints, Timeline
+
+MOST_TIMELINES = 60
+"""Executions of a program whose timelines a page holds, where there is room."""
+
+
+def build_pictures(
+    subject: Subject, most_bars: int = MOST_BARS, most_marks: int = MOST_MARKS, most_timelines: int = MOST_TIMELINES
+) -> Pictures:
+    """The pictures of one capture.
+
+    `most_bars` is shared among the timelines of all programs: each program's median, slowest and first execution are always there,
+    others as far as there is room, at most `most_timelines` of a program.
+    """
+    results, joined = subject.results, subject.joined
+    titles = {(r["hlo_module"], r["program_id"]): title_of(r) for r in results.modules.to_pylist()}
+    shown = worth_a_section(subject)[0] if len(results.modules) else []
+    cutter = Cutter(joined) if shown else None
+    programs = []
+    for record in shown:
+        assert cutter is not None
+        timelines = _timelines(cutter, record, most_bars // len(shown), most_timelines)
+        programs.append(_program(subject, record, timelines))
+    runs = runs_picture(subject, titles, most_marks)
+    return Pictures(subject.name, runs, tuple(programs), stretch(joined) if runs is None else None)
+
+
+def _program(subject: Subject, record: Record, timelines: tuple[Timeline, ...]) -> ProgramPictures:
+    title = title_of(record)
+    return ProgramPictures(title, _budget(subject, record), _rates(subject, record), _roofline(subject, record), timelines)
+
+
+def _timelines(cutter: Cutter, record: Record, room: int, most: int) -> tuple[Timeline, ...]:
+    """The executions of a program that are shown in detail."""
+    made: list[Timeline] = []
+    for chosen in choose(cutter.joined, _rows_of(cutter.joined.executions, record)):
+        room -= cutter.count(chosen.row)
+        if not chosen.role and (room < 0 or len(made) >= most):
+            break
+        made.append(cutter.timeline(chosen.row, title_of(record), chosen.role))
+    return tuple(made)
+
+
+def _rows_of(executions: pa.Table, record: Record) -> Ints:
+    """The rows of a program's complete executions, in order of start."""
+    names = np.array([name == record["hlo_module"] for name in words(executions, "hlo_module")], bool)
+    number = -1 if record["program_id"] is None else record["program_id"]
+    complete = np.asarray(executions["is_complete"].fill_null(True).to_numpy(), bool)
+    rows = np.flatnonzero(names & (ints(executions, "program_id") == number) & complete)
+    return rows[np.argsort(ints(executions, "start_ns")[rows], kind="stable")]
+
+
+def _budget(subject: Subject, record: Record) -> BudgetBar | None:
+    """The step budget by category, as the report's table has it."""
+    table = next(iter(budget_page.budget_tables(subject.results, record)), None)
+    if table is None:
+        return None
+    keys = {label: key for key, label in budget_page.CATEGORIES.items()}
+    rows = [(row, dict(zip((c.key for c in table.columns), row.values, strict=True))) for row in table.rows]
+    parts = tuple(
+        BudgetPart(keys[str(r["category"])], str(r["category"]), float(r["typical_ns"] or 0), float(r["share"] or 0), str(r["parts"] or ""))
+        for row, r in rows
+        if not row.is_total and str(r["category"]) in keys
+    )
+    step = next(float(r["typical_ns"] or 0) for row, r in rows if row.is_total)
+    return BudgetBar(_budget_title(title_of(record), step, parts), title_of(record), step, parts, table.notes) if parts and step else None
+
+
+def _budget_title(program: str, step: float, parts: tuple[BudgetPart, ...]) -> str:
+    """The step's time, its largest part, and its floor."""
+    largest = max(parts, key=lambda part: part.ns)
+    floor = next((part for part in parts if part.key == "floor"), None)
+    text = f"{duration(step)} a step of {program}: {share(largest.share)} {largest.label}"
+    return text if floor is None or floor is largest else f"{text}, {share(floor.share)} floor"
+
+
+def _rates(subject: Subject, record: Record) -> ClassRates | None:
+    """The classes whose bandwidth is known, most time first."""
+    ceilings = subject.results.ceilings
+    records = of_module(subject.results.classes, record).to_pylist()
+    rows = tuple(
+        ClassRate(
+            r["kernel_class"] or "unknown",
+            r["bytes_per_s"],
+            r["time_per_execution_ns"],
+            r["time_share"],
+            r["share_of_measured"],
+            r["share_of_nominal"],
+            bool(r["above_measured"]),
+        )
+        for r in records
+    )
+    if not any(row.bytes_per_s for row in rows):
+        return None
+    unknown = [row.kernel_class for row in rows if row.bytes_per_s is None]
+    notes = (f"Bytes are unknown of: {', '.join(unknown)}.",) if unknown else ()
+    measured, nominal = _value(ceilings, "measured"), _value(ceilings, "nominal")
+    return ClassRates(_rates_title(title_of(record), rows), title_of(record), rows, measured, nominal, notes)
+
+
+def _value(ceilings: Ceilings, name: str) -> float | None:
+    ceiling = getattr(ceilings, name)
+    return float(ceiling.value) if ceiling is not None else None
+
+
+def _rates_title(program: str, rows: tuple[ClassRate, ...]) -> str:
+    """How close the class with most time comes to the ceiling."""
+    top = next(row for row in rows if row.bytes_per_s)
+    ratio, name = (top.share_of_measured, "measured") if top.share_of_measured is not None else (top.share_of_nominal, "nominal")
+    text = f"{program}: {top.kernel_class} ({share(top.time_share)} of the time)"
+    if ratio is None:
+        return f"{text} at {phrase('bytes_per_s', top.bytes_per_s)}"
+    return f"{text} at {share(ratio)} of the {name} ceiling"
+
+
+def _roofline(subject: Subject, record: Record) -> Roofline | None:
+    """The instructions that compute, against the roofs of their types."""
+    rows = [r for r in of_module(subject.results.roofline, record).to_pylist() if r["level"] == "instruction"]
+    placed = [r for r in rows if r["flops_per_byte"] and r["flops_per_s"] and r["time_ns"]]
+    if not placed:
+        return None
+    total = record["kernel_time_ns"] or sum(r["time_ns"] for r in rows)
+    points = tuple(
+        Point(
+            r["hlo_instruction"] or "not joined",
+            r["kernel_class"] or "unknown",
+            r["flops_per_byte"],
+            r["flops_per_s"],
+            r["time_ns"],
+            r["time_ns"] / total,
+            r["share_of_roof"],
+        )
+        for r in sorted(placed, key=lambda r: -r["time_ns"])
+    )
+    ceilings = subject.results.ceilings
+    roofs = [Roof(name, v, True) for name in ("measured", "nominal") if (v := _value(ceilings, name))]
+    used = dict.fromkeys(r["compute_type"] for r in placed if r["compute_type"])
+    roofs += [Roof(name, limit.value, False) for name in used if (limit := ceilings.flops_per_s(name)) is not None]
+    without = len(rows) - len(placed)
+    notes = (f"{things(without, 'instruction')} without arithmetic that counts as such {'have' if without != 1 else 'has'} no place here.",)
+    return Roofline(_roofline_title(title_of(record), placed, total), title_of(record), points, tuple(roofs), notes if without else ())
+
+
+def _roofline_title(program: str, rows: list[dict[str, Any]], total: float) -> str:
+    """What limits the products, and how much of the time is at the roof."""
+    time = sum(r["time_ns"] for r in rows)
+    memory = sum(r["time_ns"] for r in rows if r["roof"] == "memory") / time
+    limit = "bandwidth" if memory >= 0.5 else "arithmetic"
+    at = sum(r["time_ns"] for r in rows if r["at_roof"]) / total
+    most = "all" if memory in (0, 1) else share(max(memory, 1 - memory))
+    text = f"{program}: {limit} limits {most} of the time of its arithmetic"
+    return f"{text}; {share(at)} of the kernel time is at the roof" if at else f"{text}; nothing is at the roof"

@@ -1,0 +1,116 @@
+"""Executions over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from nsys_report.reports.arrays import ints, words
+from nsys_report.reports.pictures.model import Ints, Runs
+from nsys_report.reports.units import count, duration, things
+
+if TYPE_CHECKING:
+    from nsys_report.reports.build import Subject
+
+MOST_MARKS = 2_000
+"""Marks in the picture; consecutive executions of a lane share one where there are more."""
+
+
+def runs_picture(subject: Subject, titles: dict[tuple[str | None, int | None], str], most: int = MOST_MARKS) -> Runs | None:
+    """The executions of a capture, a lane for each program and device; `titles` names the programs. None without any."""
+    table = subject.joined.executions
+    if not len(table):
+        return None
+    start, end = ints(table, "start_ns"), ints(table, "end_ns")
+    lane, lanes = _lanes(table, titles)
+    group = _groups(lane, len(lanes), most)
+    first = np.unique(group, return_index=True)[1]
+    order = np.lexsort((start, group))
+    edges = np.searchsorted(group[order], np.arange(group.max() + 2))
+    origin = int(start.min())
+    shares = np.diff(edges)
+    runs = Runs(
+        _title(subject, titles),
+        lanes,
+        lane[first],
+        np.minimum.reduceat(start[order], edges[:-1]) - origin,
+        np.maximum.reduceat(end[order], edges[:-1]) - origin,
+        _medians(ints(table, "kernel_time_ns"), group),
+        _medians(ints(table, "host_gap_ns"), group),
+        np.maximum.reduceat((end - start)[order], edges[:-1]),
+        ints(table, "execution_id")[first],
+        shares,
+        np.asarray(table["is_complete"].fill_null(True).to_numpy(), np.bool_)[first],
+        origin,
+        _notes(shares),
+    )
+    return _by_start(runs)
+
+
+def _by_start(runs: Runs) -> Runs:
+    from dataclasses import replace
+
+    order = np.argsort(runs.start_ns, kind="stable")
+    names = ("lane", "start_ns", "end_ns", "kernel_time_ns", "gap_ns", "slowest_ns", "execution_id", "count", "is_complete")
+    return replace(runs, **{name: getattr(runs, name)[order] for name in names})
+
+
+def _lanes(table: pa.Table, titles: dict[tuple[str | None, int | None], str]) -> tuple[Ints, tuple[str, ...]]:
+    """The lane of each execution: its program, with the device where there are several; most executions do not make a lane first."""
+    names, numbers = words(table, "hlo_module"), table["program_id"].to_pylist()
+    devices = ints(table, "device_id")
+    several = len(np.unique(devices)) > 1
+    keys = list(zip(names, numbers, devices.tolist(), strict=True))
+    seen: dict[tuple[str | None, int | None, int], int] = {}
+    lane = np.array([seen.setdefault(key, len(seen)) for key in keys], np.int64)
+    labels = [titles.get((n, p), n or "unknown program") + (f", GPU {d}" if several else "") for n, p, d in seen]
+    time = np.bincount(lane, weights=np.maximum(ints(table, "kernel_time_ns"), 0), minlength=len(seen))
+    place = np.empty(len(seen), np.int64)
+    place[np.lexsort((np.arange(len(seen)), -time))] = np.arange(len(seen))
+    ordered = sorted(range(len(seen)), key=lambda i: place[i])
+    return place[lane], tuple(labels[i] for i in ordered)
+
+
+def _groups(lane: Ints, lanes: int, most: int) -> Ints:
+    """The mark of each execution: one each where there is room, else consecutive ones of a lane together."""
+    together = max(1, -(-len(lane) // max(most - lanes, 1)))
+    number = np.empty(len(lane), np.int64)
+    for code in range(lanes):
+        mine = np.flatnonzero(lane == code)
+        number[mine] = np.arange(len(mine)) // together
+    return np.unique(lane * (len(lane) + 1) + number, return_inverse=True)[1].reshape(-1)
+
+
+def _medians(values: Ints, group: Ints) -> np.ndarray:
+    """The median of each group's values that are there, -1 where none is."""
+    out = np.full(group.max() + 1, -1.0)
+    known = values >= 0
+    order = np.lexsort((values[known], group[known]))
+    codes, at, size = np.unique(group[known][order], return_index=True, return_counts=True)
+    sorted_ = values[known][order]
+    out[codes] = (sorted_[at + (size - 1) // 2] + sorted_[at + size // 2]) / 2
+    return out
+
+
+def _title(subject: Subject, titles: dict[tuple[str | None, int | None], str]) -> str:
+    """How often the program with most kernel time ran, and how long the GPU waited."""
+    modules = subject.results.modules.slice(0, 1).to_pylist()
+    if not modules:
+        return "Executions over time"
+    top = modules[0]
+    name = titles.get((top["hlo_module"], top["program_id"]), top["hlo_module"] or "unknown program")
+    text = f"{count(top['executions'])} executions of {name}" if top["executions"] != 1 else f"One execution of {name}"
+    if top["kernel_time_ns"]:
+        text += f": {duration(top['kernel_time_ns'])} of kernels each"
+    if top["host_gap_ns"] is not None and top["host_gap_ns"] == top["host_gap_ns"]:
+        text += f", {duration(top['host_gap_ns'])} of idle GPU before it"
+    return text
+
+
+def _notes(shares: Ints) -> tuple[str, ...]:
+    most = int(shares.max())
+    if most == 1:
+        return ()
+    return (f"A mark stands for up to {things(most, 'consecutive execution')} of a program, and shows their medians.",)
