@@ -21,6 +21,7 @@ RENDERERS = (
     "nsys_report/reports/figures.py",
     "nsys_report/reports/markdown.py",
     "nsys_report/reports/export.py",
+    "nsys_report/reports/csv_files.py",
 )
 FORBIDDEN = {
     "hlo_mapping/": ("nsys_report", "click", "rich", "jinja2", "matplotlib", "sqlalchemy", "adbc_driver_sqlite", "bokeh", "perfetto"),
