@@ -20,6 +20,7 @@ from nsys_report.analysis.results import AnalysisResults, analyse
 from nsys_report.capture import open_capture
 from nsys_report.capture.model import Capture
 from nsys_report.executions.activities import joined_activities
+from nsys_report.executions.host import host_functions_before
 from nsys_report.executions.notes import join_notes
 from nsys_report.executions.nvtx import annotate
 from nsys_report.executions.table import executions_table
@@ -41,7 +42,7 @@ def join_capture(
     dump = index_dump(xla_dump) if xla_dump is not None else None
     say("finding executions", 0.55)
     ranges = annotate(capture.activities, capture.nvtx)
-    found = join(capture.activities, dump, ranges.annotations)
+    found = join(capture.activities, dump, ranges.annotations, host_functions_before(capture.activities, capture.runtime))
     executions, execution_id = executions_table(capture.activities, found.execution, found.executions)
     say("reading instructions", 0.8)
     facts = _facts(found, overrides)

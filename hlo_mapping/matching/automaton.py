@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-from hlo_mapping.matching.names import AUTOTUNER, HELPER, LIBRARY_NAMES, SECONDARY, XLA_EMITTED, base_name, kernel_name
+from hlo_mapping.matching.names import AUTOTUNER, FREE_CALLS, HELPER, LIBRARY_NAMES, SECONDARY, XLA_EMITTED, base_name, kernel_name, tells_otherwise
 from hlo_mapping.matching.schedule import COPY, KERNEL, LIBRARY, MEMSET, READBACK, SKIP_COST, VIRTUAL, Schedule, Step
 from hlo_mapping.matching.tokens import Token
 
@@ -28,6 +28,12 @@ STRANGE_LIBRARY = 2.0
 
 UNUSUAL_LIBRARY = 1.2
 """A library call launching a kernel that kernels of such calls are not called like."""
+
+READY_MADE = 0.1
+"""A kernel of the right launch dimensions in the place of one that XLA did not emit, whose name it does not tell."""
+
+BEGINS_WITH_HELPER = 0.8
+"""A library call that begins with what usually follows its first kernel."""
 
 BUDGET = 12.0
 """Most that may be skipped at once; dearer gaps are not looked for."""
@@ -97,25 +103,37 @@ class Automaton:
             return (0.0, 1) if step.byte_count is not None and step.byte_count == token.byte_count else None
         if token.kind != "kernel":
             return None
-        if token.name not in step.names:
-            alike = step.grid is None and any(base_name(token.name) == base_name(n) for n in step.names) and XLA_EMITTED.search(token.name)
-            return (OTHER_DIMENSIONS, 0) if alike else None
         same = (step.grid in (None, token.grid)) and (step.block in (None, token.block))
-        return (0.0, 1) if same else (OTHER_DIMENSIONS, 0)
+        if token.name in step.names:
+            return (0.0, 1) if same else (OTHER_DIMENSIONS, 0)
+        emitted = XLA_EMITTED.search(token.name)
+        if step.grid is None:
+            alike = emitted and any(base_name(token.name) == base_name(n) for n in step.names)
+            return (OTHER_DIMENSIONS, 0) if alike else None
+        # a kernel that XLA ships ready-made goes by a name of its own in the thunk sequence
+        ready_made = same and not emitted and token.name not in self.schedule.own_names and not any(map(XLA_EMITTED.search, step.names))
+        return (READY_MADE, 1) if ready_made and not AUTOTUNER.search(token.name) else None
 
     def _judge_library(self, step: Step, token: Token) -> tuple[float, int] | None:
         if token.kind != "kernel":
-            return (0.1, 0) if token.kind in ("memset", "copy") else None
+            return (0.1, 0) if token.kind in ("memset", "copy") or "kCustomCall" in step.call else None
         if step.instruction is not None and token.name == kernel_name(step.instruction):
             return (0.0, 1)
         if token.name in self.schedule.own_names or XLA_EMITTED.search(token.name):
             return (STRANGE_LIBRARY, 0) if step.thunk_kind == "kCustomCall" else None
         if AUTOTUNER.search(token.name):
             return None
-        usual = next((names for kinds, names in LIBRARY_NAMES if kinds.search(step.thunk_kind)), None)
-        if usual is not None and not usual.search(token.name) and not SECONDARY.search(token.name):
-            return (UNUSUAL_LIBRARY, 0)
-        return (0.3, 0) if SECONDARY.search(token.name) else (0.0, 0)
+        usual = next((names for calls, names in LIBRARY_NAMES if calls.search(step.call)), None)
+        odd = usual is not None and not usual.search(token.name) and not SECONDARY.search(token.name)
+        return (UNUSUAL_LIBRARY, 0) if odd or tells_otherwise(step.call, token.name) else (0.0, 0)
+
+    def _call_price(self, step: int, state: int, token: int) -> float:
+        """What it costs that a library call begins with this launch, or goes on with it."""
+        launch, call = self.tokens[token], self.schedule.steps[step]
+        helps = launch.kind != "kernel" or bool(SECONDARY.search(launch.name))
+        if step != state:
+            return BEGINS_WITH_HELPER if helps and launch.kind in ("kernel", "readback") else 0.0
+        return 0.0 if helps else 0.02 if FREE_CALLS.search(call.call) else 0.5
 
     def _search(self, state: int, token: int) -> tuple[Move, ...]:
         found: dict[int, Move] = {}
@@ -123,8 +141,7 @@ class Automaton:
             accepted = self.accept(step, token) if step < self.schedule.end else None
             if accepted is None:
                 continue
-            # the same library call launching again is taken for a helper of the first kernel, at a small price
-            extra = 0.0 if step != state else (0.0 if SECONDARY.search(self.tokens[token].name) else 0.3)
+            extra = self._call_price(step, state, token) if self.schedule.steps[step].kind == LIBRARY else 0.0
             move = (step, cost + accepted[0] + extra, skipped, accepted[1])
             if step not in found or move[1] < found[step][1]:
                 found[step] = move

@@ -27,6 +27,9 @@ BEGIN = 0.3
 CUT_OFF = 1.0
 """An execution whose start lies before the capture, or whose end lies after it."""
 
+UNSIGNALLED = 1.0
+"""An execution that begins where the host saw none end, or goes on where it saw one end, if its thread tells where executions end."""
+
 MARGIN = 10.0
 """How much dearer than the best a hypothesis may be and live on."""
 
@@ -94,9 +97,10 @@ class Cutter:
         self.patterns: dict[int, list[_Pattern]] = {}
         self._starts: dict[int, tuple[tuple[State, float, int, int], ...]] = {}
 
-    def cut(self, codes: np.ndarray, inside: np.ndarray) -> Cut:
-        """Cuts one stream: token codes, and whether a launch continues the graph launch before it."""
-        return _Pass(self, codes, inside).run()
+    def cut(self, codes: np.ndarray, inside: np.ndarray, fresh: np.ndarray | None = None) -> Cut:
+        """Cuts one stream: token codes, whether a launch continues the graph launch before it, and whether the host saw an execution end
+        before it (None where it never does)."""
+        return _Pass(self, codes, inside, fresh).run()
 
     def starts(self, token: int) -> tuple[tuple[State, float, int, int], ...]:
         """Hypotheses that an execution begins with this token: (state, cost, exact, missing)."""
@@ -116,13 +120,19 @@ class Cutter:
 class _Pass:
     """One stream on its way through the cutter."""
 
-    def __init__(self, cutter: Cutter, codes: np.ndarray, inside: np.ndarray) -> None:
+    def __init__(self, cutter: Cutter, codes: np.ndarray, inside: np.ndarray, fresh: np.ndarray | None) -> None:
         self.cutter = cutter
         self.automata = cutter.automata
         self.codes = codes.tolist()
         self.inside = inside.tolist() + [False]
-        # a pattern must fit its graph launches too, so the flag is part of what is compared
-        self.buffer = (codes.astype(np.int32) * 2 + inside.astype(np.int32)).tobytes()
+        # what it costs to begin or to go on at each launch, by what the host saw
+        told = np.full(len(codes), fresh is not None)
+        told[:1] = False
+        signal = fresh if fresh is not None else np.zeros(len(codes), bool)
+        self.to_begin = np.where(told & ~signal, UNSIGNALLED, 0.0).tolist() + [0.0]
+        self.to_go_on = np.where(told & signal, UNSIGNALLED, 0.0).tolist()
+        # a pattern must fit its graph launches and signals too, so the flags are part of what is compared
+        self.buffer = (codes.astype(np.int32) * 4 + inside * 2 + signal).astype(np.int32).tobytes()
         self.steps = np.full(len(codes), -1, np.int32)
         self.segments: list[Segment] = []
         self.traces: list[_Trace] = []
@@ -152,7 +162,9 @@ class _Pass:
         while at < count:
             for pattern in self.cutter.patterns.get(self.codes[at], ()):
                 end = at + pattern.length
-                if end <= count and not self.inside[at] and not self.inside[end] and self.buffer[4 * at : 4 * end] == pattern.codes:
+                if end > count or self.inside[at] or self.inside[end] or self.to_begin[end] and end < count:
+                    continue
+                if self.buffer[4 * at + 4 : 4 * end] == pattern.codes:
                     self.steps[at:end] = pattern.steps
                     s = pattern.segment
                     self.segments.append(Segment(at, end, s.program, s.cost, s.exact, s.extra, s.missing, rivals=s.rivals))
@@ -166,6 +178,7 @@ class _Pass:
     def advance(self, at: int, active: dict[State, float]) -> dict[State, float]:
         """One launch further: the hypotheses after launch `at`, dear ones dropped."""
         token, trace = self.codes[at], _Trace()
+        begin, go_on = self.to_begin[at], self.to_go_on[at]
         new: dict[State, float] = {}
         came = trace.came
         for state, cost in active.items():
@@ -174,12 +187,12 @@ class _Pass:
                 if not self.inside[at]:
                     options = self.cutter.starts(token) + (self.cutter.resumptions(token) if at == 0 else ())
                     for target, extra, exact, missing in options:
-                        self.offer(new, came, target, cost + extra, (OUTSIDE, target[1], extra, exact, missing))
+                        self.offer(new, came, target, cost + begin + extra, (OUTSIDE, target[1], begin + extra, exact, missing))
                 continue
             program, step = state
             for target_step, extra, missing, exact in self.automata[program].moves(step, token):
-                self.offer(new, came, (program, target_step), cost + extra, (state, target_step, extra, exact, missing))
-            self.offer(new, came, state, cost + TOO_MANY, (state, -1, TOO_MANY, 0, 0))
+                self.offer(new, came, (program, target_step), cost + go_on + extra, (state, target_step, go_on + extra, exact, missing))
+            self.offer(new, came, state, cost + go_on + TOO_MANY, (state, -1, go_on + TOO_MANY, 0, 0))
         self.end_executions(at, new, trace)
         best = min(new.values())
         limit = best + MARGIN
@@ -201,7 +214,7 @@ class _Pass:
             return
         ends: list[tuple[float, State, float, int]] = []
         for state, cost in new.items():
-            if state != OUTSIDE and trace.came[state][1] >= 0:
+            if state != OUTSIDE and (trace.came[state][1] >= 0 or self.inside[at]):
                 price, missing = self.automata[state[0]].finish(state[1])
                 if price != float("inf"):
                     ends.append((cost + price, state, price, missing))
@@ -258,7 +271,7 @@ class _Pass:
     def remember(self, found: list[Segment], start: int, to: int) -> None:
         if len(found) != 1 or found[0].start != start or found[0].end != to or found[0].cut_start or found[0].cut_end:
             return
-        codes = self.buffer[4 * start : 4 * to]
+        codes = self.buffer[4 * start + 4 : 4 * to]
         known = self.cutter.patterns.setdefault(self.codes[start], [])
         if all(p.codes != codes for p in known):
             known.append(_Pattern(codes, to - start, found[0], self.steps[start:to].copy()))

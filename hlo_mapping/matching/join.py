@@ -80,13 +80,14 @@ class Joined:
     notes: tuple[str, ...]
 
 
-def join(activities: pa.Table, dump: DumpIndex | None, annotations: Annotations) -> Joined:
+def join(activities: pa.Table, dump: DumpIndex | None, annotations: Annotations, host_functions: np.ndarray | None = None) -> Joined:
     """Finds execution and instruction of every activity (ACTIVITIES and LAUNCHES columns, in time order).
 
-    Annotated launches keep their annotated execution; within a CUDA graph, where annotations end, the schedule settles the
+    `host_functions` counts, for each activity, the host functions that its thread had put on streams before launching it: XLA's runtime
+    does so at the end of every execution. Annotated launches keep their annotated execution; within a CUDA graph, where annotations end, the schedule settles the
     instruction. Launches without annotation are cut blind. A dump that does not fit is noticed, never forced.
     """
-    tokens, streams = launch_streams(activities)
+    tokens, streams = launch_streams(activities, host_functions)
     named = [p for p in annotations.programs if p >= 0]
     programs = [dump.load(n) for n in candidates(dump, tokens, named)] if dump is not None else []
     return _Join(len(activities), tokens, plan(programs, tokens), annotations).run(streams)
@@ -182,7 +183,7 @@ class _Join:
     def blind(self, stream: LaunchStream, a: int, b: int) -> None:
         inside = stream.inside[a:b].copy()
         inside[:1] = False
-        cut = self.cutter.cut(stream.codes[a:b], inside)
+        cut = self.cutter.cut(stream.codes[a:b], inside, stream.fresh[a:b] if stream.fresh is not None else None)
         rows = stream.rows[a:b]
         left = cut.steps < 0
         for segment in cut.segments:

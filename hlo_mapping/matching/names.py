@@ -7,11 +7,11 @@ import re
 _NOT_IN_SYMBOLS = re.compile(r"[^A-Za-z0-9_$]")
 
 SECONDARY = re.compile(
-    r"splitk|split_k|reduce_?kernel|reducekernel|reduce_1block|make_batch_pointers|batched_pointers|nhwctonchw|nchwtonhwc|addtensor|"
-    r"_postprocess|scalepackedtensor|computeoffsets",
+    r"splitk_?reduce|split_k_reduce|reduce_?kernel|reducekernel|reduce_1block|make_batch_pointers|batched_pointers|nhwctonchw|nchwtonhwc|"
+    r"addtensor|_postprocess|scalepackedtensor|computeoffsets|scal_kernel|compute_dot_do_o|convert_dq",
     re.IGNORECASE,
 )
-"""Library kernels that help another kernel of the same call (split-K sums, pointer arrays, layout changes) rather than begin a call."""
+"""Library kernels that help another kernel of the same call (split-K sums, scalings, pointer arrays, layout changes)."""
 
 HELPER = re.compile(r"set_(while|case|if|if_else|for)_condition|Set(While|Case|If|For)ConditionKernel|^noop$", re.IGNORECASE)
 """Kernels that steer a CUDA graph and belong to no instruction (XLA's own names)."""
@@ -21,20 +21,44 @@ AUTOTUNER = re.compile(r"redzone|delay_kernel|DelayKernel|RepeatBufferKernel|xla
 
 
 XLA_EMITTED = re.compile(
-    r"^((loop|input|wrapped|gemm_fusion|triton|copy)_\w+|fusion(_\d+)*|\w*_fusion(_\d+)*|sort_\d+(_\d+)*(__\d+)?)$"
+    r"^((loop|input|wrapped|gemm_fusion|triton|copy_fusion)_\w+|copy(_fusion|_\d+)*|fusion(_\d+)*|\w*_fusion(_\d+)*|sort_\d+(_\d+)*(__\d+)?)$"
 )
 """Names that XLA gives the kernels it emits itself: a library's kernels are never called so."""
 
 LIBRARY_NAMES = (
+    (re.compile(r"cub", re.I), re.compile(r"radix|cub|onesweep|histogram|merge|scan|segmented|sort", re.I)),
+    (re.compile(r"cusolver|^kCholesky|^kTriangular|cublas\$triangular", re.I), re.compile(r"", re.I)),
     (re.compile(r"cublas|gemm|matmul", re.I), re.compile(r"gemm|gemv|nvjet|cutlass|xmma|splitk|dot_kernel|reduce_1block|cublas|make_batch|Kernel2", re.I)),
     (re.compile(r"conv|cudnn|norm|fmha|fusedmha", re.I), re.compile(r"conv|cudnn|fprop|dgrad|wgrad|xmma|cutlass|nchw|nhwc|gemm|sdpa|flash|winograd|fft|Kernel2|im2col|tensor", re.I)),
     (re.compile(r"fft", re.I), re.compile(r"fft|transpose|dpRadix|spRadix", re.I)),
-    (re.compile(r"cubsort|radixsort", re.I), re.compile(r"radix|cub|onesweep|histogram", re.I)),
-    (re.compile(r"selectk|topk", re.I), re.compile(r"select_k|radix|topk|raft|warpsort", re.I)),
+    (re.compile(r"selectk|topk", re.I), re.compile(r"select_k|radix|topk|raft|warpsort|^Run$", re.I)),
     (re.compile(r"collective|nccl|allreduce|allgather|reducescatter|alltoall|permute|send|recv|nvshmem", re.I), re.compile(r"nccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|permute|barrier|nvshmem|onesho|twosho", re.I)),
-    (re.compile(r"cholesky|triangular", re.I), re.compile(r"potrf|chol|trsm|trsv|gemm|syrk|cusolver|kernel|batch", re.I)),
 )  # fmt: skip
-"""(thunk kind, kernel names that such thunks launch), both as patterns; kinds not listed launch anything."""
+"""(thunk kind and custom-call target, kernel names that such calls launch), both as patterns; calls not listed launch anything."""
+
+ROUTINES = (
+    (re.compile(r"geqrf"), re.compile(r"geqr|geqrf")),
+    (re.compile(r"orgqr|ungqr|ormqr|unmqr|householder"), re.compile(r"orgqr|ungqr|ormqr|unmqr|larft")),
+    (re.compile(r"gesvd|svd"), re.compile(r"svd|FnrmA|offA|syevj|bdsqr|gebrd|lascl")),
+    (re.compile(r"syev|heev|eigh"), re.compile(r"syev|heev|sytrd|stedc|steqr|offA|FnrmA|lascl|laed|tridiag")),
+    (re.compile(r"getrf|lu_decomposition"), re.compile(r"getrf|ipiv|create_pivot|laswp|xxtrf")),
+    (re.compile(r"potrf|cholesky", re.I), re.compile(r"potrf|chol|xxtrf", re.I)),
+    (re.compile(r"pivots_to_permutation"), re.compile(r"Pivots")),
+    (re.compile(r"fft", re.I), re.compile(r"fft|dpRadix|spRadix")),
+    (re.compile(r"cub|sort", re.I), re.compile(r"RadixSort|MergeSort|DeviceScan|onesweep", re.I)),
+    (re.compile(r"conv|cudnn", re.I), re.compile(r"cudnn|fprop|dgrad|wgrad|sdpa|winograd")),
+    (re.compile(r"nccl|collective|all|reduce_?scatter|permute|send|recv", re.I), re.compile(r"^nccl")),
+)  # fmt: skip
+"""(custom-call target, kernel names that tell of such a routine): a kernel that tells of another routine is not this call's."""
+
+FREE_CALLS = re.compile(r"kCustomCall|cub|fft|cholesky|solve|kTopK|kSelectK|kSort|conv|cudnn|nccl|collective", re.I)
+"""Calls that as a rule launch several kernels; a matrix product launches one, and perhaps a sum."""
+
+
+def tells_otherwise(call: str, kernel: str) -> bool:
+    """Whether a kernel's name tells of another library routine than the call's."""
+    told = [target for target, names in ROUTINES if names.search(kernel)]
+    return bool(told) and not any(target.search(call) for target in told)
 
 
 def kernel_name(instruction: str) -> str:

@@ -41,6 +41,8 @@ class Step:
     block: str | None = None
     byte_count: int | None = None
     thunk_kind: str = ""
+    call: str = ""
+    """Of a library call its thunk kind and the target of its custom call."""
     part: int = 0
     """0 for the first launch of its instruction, counting up while the same instruction goes on launching (the passes of a sort)."""
 
@@ -113,7 +115,7 @@ class _Builder:
         for state, cost in before:
             self.follow.setdefault(state, []).append((at, cost))
         if step.kind == LIBRARY:
-            self.follow.setdefault(at, []).append((at, 0.2))
+            self.follow.setdefault(at, []).append((at, 0.0))
         return [(at, 0.0)]
 
     def sequence(self, thunks: tuple[Thunk, ...], before: list[tuple[int, float]], owner: str | None) -> list[tuple[int, float]]:
@@ -141,7 +143,7 @@ class _Builder:
         if thunk.kind in WRAPPERS or (thunk.branches and thunk.kind not in NO_LAUNCH):
             inner = None if thunk.kind == "kCommandBuffer" else (thunk.instruction or owner)
             if not thunk.branches:
-                return self.add(Step(LIBRARY, inner, thunk_kind=thunk.kind), before) if thunk.kind != "kCommandBuffer" else before
+                return self.add(self.library(thunk.kind, inner), before) if thunk.kind != "kCommandBuffer" else before
             for _, inside in thunk.branches:
                 if thunk.kind in SLICE_KINDS and inner is not None:
                     before = self.slices(inside, before, inner)
@@ -153,12 +155,40 @@ class _Builder:
         return self.add(self.leaf(thunk, owner), before)
 
     def slices(self, thunks: tuple[Thunk, ...], before: list[tuple[int, float]], fusion: str) -> list[tuple[int, float]]:
-        """The launches of a fusion that reads or writes slices in place: annotated by what stands inside it, they are the fusion's."""
+        """The launches of a fusion that reads or writes slices in place: they are the fusion's, but a library call keeps its own name."""
+        hero = self.hero(fusion)
         for thunk in thunks:
             first = len(self.steps)
             before = self.thunk(thunk, before, fusion)
-            self.steps[first:] = [replace(s, instruction=fusion) for s in self.steps[first:]]
+            for at in range(first, len(self.steps)):
+                step = self.steps[at]
+                if step.kind == LIBRARY and hero is not None:
+                    self.steps[at] = self.library(step.thunk_kind, hero)
+                else:
+                    size = self.written_bytes(fusion) if step.kind == COPY else None
+                    self.steps[at] = replace(step, instruction=fusion, byte_count=size or step.byte_count)
         return before
+
+    def hero(self, fusion: str) -> str | None:
+        """The custom call within a fusion, if it holds just one."""
+        found = self.module.instruction(fusion) if self.module is not None else None
+        body = self.module.by_name.get(found.called[0]) if self.module is not None and found is not None and found.called else None
+        calls = [i.name for i in body.instructions if i.opcode == "custom-call"] if body is not None else []
+        return calls[0] if len(calls) == 1 else None
+
+    def written_bytes(self, fusion: str) -> int | None:
+        """What a fusion that updates a slice in place writes: the update; None for other fusions."""
+        found = self.module.instruction(fusion) if self.module is not None else None
+        body = self.module.by_name.get(found.called[0]) if self.module is not None and found is not None and found.called else None
+        if body is None:
+            return None
+        root = body.root
+        while root.opcode in ("bitcast", "copy") and root.operands and root.operands[0].name in body.by_name:
+            root = body.by_name[root.operands[0].name]
+        if root.opcode != "dynamic-update-slice" or len(root.operands) < 2:
+            return None
+        update = body.by_name.get(root.operands[1].name)
+        return update.shape.byte_size if update is not None and not update.shape.is_tuple else None
 
     def leaf(self, thunk: Thunk, owner: str | None) -> Step:
         instruction = thunk.instruction or owner
@@ -173,7 +203,11 @@ class _Builder:
             names = frozenset({thunk.kernel}) if grid else self.alternatives.get(instruction or "", frozenset({thunk.kernel}))
             size = self.result_bytes(instruction) if thunk.kind == SLICE_FUSION else None
             return Step(KERNEL, instruction, names, grid, block, size, thunk_kind=thunk.kind)
-        return Step(LIBRARY, instruction, frozenset(), thunk_kind=thunk.kind)
+        return self.library(thunk.kind, instruction)
+
+    def library(self, kind: str, instruction: str | None) -> Step:
+        found = self.module.instruction(instruction) if self.module is not None and instruction else None
+        return Step(LIBRARY, instruction, thunk_kind=kind, call=f"{kind} {found.custom_call_target}" if found is not None else kind)
 
     def result_bytes(self, instruction: str | None) -> int | None:
         found = self.module.instruction(instruction) if self.module is not None and instruction else None

@@ -6,7 +6,7 @@ order in which XLA recorded their nodes, each node once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +36,8 @@ class LaunchStream:
     """What one thread launched on one device.
 
     `rows` are row numbers of the activities table in launch order; `codes` the tokens; `inside` is true where a launch continues
-    the graph launch of the one before, so that no execution can begin there. `repeats` are (row, row of the same node earlier in
+    the graph launch of the one before, so that no execution can begin there. `fresh` is true where the thread put a host function on
+    a stream since the launch before, as XLA does at the end of an execution; None where the thread never did. `repeats` are (row, row of the same node earlier in
     the same graph launch): iterations of a loop inside a graph.
     """
 
@@ -47,10 +48,14 @@ class LaunchStream:
     codes: np.ndarray
     inside: np.ndarray
     repeats: np.ndarray
+    fresh: np.ndarray | None = None
 
 
-def launch_streams(activities: pa.Table) -> tuple[tuple[Token, ...], tuple[LaunchStream, ...]]:
-    """The distinct launches and the streams of an activities table (ACTIVITIES and LAUNCHES columns), which is in time order."""
+def launch_streams(activities: pa.Table, host_functions: np.ndarray | None = None) -> tuple[tuple[Token, ...], tuple[LaunchStream, ...]]:
+    """The distinct launches and the streams of an activities table (ACTIVITIES and LAUNCHES columns), which is in time order.
+
+    `host_functions` counts for each activity the host functions that its thread had put on streams before.
+    """
     codes, tokens = _intern(activities)
     wanted = np.flatnonzero(codes >= 0)
     process = _numbers(activities, "process_id", -1)[wanted]
@@ -65,7 +70,8 @@ def launch_streams(activities: pa.Table) -> tuple[tuple[Token, ...], tuple[Launc
     bounds = np.flatnonzero(np.diff(group, prepend=-1, append=-1))
     streams = []
     for a, b in zip(bounds[:-1], bounds[1:], strict=True):
-        streams.append(_stream(activities, rows[a:b], codes, launch[order[a:b]], process[order[a]], device[order[a]], thread[order[a]]))
+        stream = _stream(activities, rows[a:b], codes, launch[order[a:b]], process[order[a]], device[order[a]], thread[order[a]])
+        streams.append(replace(stream, fresh=_fresh(host_functions, stream.rows)))
     return tokens, tuple(streams)
 
 
@@ -83,6 +89,14 @@ def _stream(activities: pa.Table, rows: np.ndarray, codes: np.ndarray, launch: n
     return LaunchStream(
         process if process >= 0 else None, int(device), int(thread) if thread != -1 else None, rows, codes[rows], inside, repeats
     )
+
+
+def _fresh(host_functions: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
+    """Where the count of host functions grew since the launch before; None where it never does."""
+    if host_functions is None:
+        return None
+    grown = np.diff(host_functions[rows], prepend=host_functions[rows[:1]]) > 0
+    return grown if grown.any() else None
 
 
 def recorded_order(node: np.ndarray, launch_number: np.ndarray, codes: np.ndarray) -> np.ndarray:
