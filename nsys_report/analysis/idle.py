@@ -96,45 +96,74 @@ def _gaps(view: View, device: int) -> _Gaps:
     rows = np.flatnonzero(view.device == device)
     starts, ends = view.start[rows], view.end[rows]
     reach = np.maximum.accumulate(ends) if len(ends) else ends
-    latest = np.maximum.accumulate(np.where(ends >= reach, np.arange(len(rows)), 0))
     at = np.flatnonzero(starts[1:] > reach[:-1])
+    latest = np.maximum.accumulate(np.where(ends == reach, np.arange(len(rows), dtype=np.int32), 0))
     return _Gaps(reach[at], starts[at + 1], rows[latest[at]], rows[at + 1])
 
 
 def _idle_time(view: View, launches: _Launches, device: int) -> IdleTime:
     gaps = _gaps(view, device)
     pieces: list[list[Ranges]] = [[] for _ in CAUSES]
-    called, returned = launches.start[gaps.following], launches.end[gaps.following]
-    recorded = launches.recorded[gaps.following]
-    same = (view.execution[gaps.previous] == view.execution[gaps.following]) & (view.execution[gaps.following] >= 0)
-    readback = same & (launches.readback[gaps.following] | launches.readback[gaps.previous])
-    issued = np.where(recorded, np.clip(called, gaps.start, gaps.end), gaps.end)
-    done = np.where(recorded, np.clip(returned, issued, gaps.end), gaps.end)
+    # Nearly all gaps are short pauses within a program that runs ahead: they need no further look.
+    following = gaps.following
+    plain = launches.recorded[following] & (launches.end[following] <= gaps.start) & ~launches.to_host[following]
+    plain &= ~launches.readback[gaps.previous]
+    pieces[CODES["between_activities"]].append(Ranges(gaps.start[plain], gaps.end[plain]))
+    others = _Gaps(*(column[~plain] for column in (gaps.start, gaps.end, gaps.previous, gaps.following)))
+    for code, ranges in (*_launch_pieces(view, launches, others), *_host_pieces(view, launches, device, others)):
+        pieces[code].append(ranges)
+    return IdleTime(device, tuple(union_of(*p) if p else EMPTY for p in pieces))
 
+
+def _in_one_execution(view: View, gaps: _Gaps) -> Flags:
+    before_, after = view.execution[gaps.previous], view.execution[gaps.following]
+    return np.asarray((before_ == after) & (after >= 0), np.bool_)
+
+
+def _reads_back(view: View, launches: _Launches, gaps: _Gaps) -> Flags:
+    """Which gaps lie beside a loop condition's copy to the host."""
+    return _in_one_execution(view, gaps) & (launches.readback[gaps.following] | launches.readback[gaps.previous])
+
+
+def _issued(launches: _Launches, gaps: _Gaps) -> Ints:
+    """When the call that launched the next activity began, within the gap; the gap's end where none was recorded."""
+    called = np.clip(launches.start[gaps.following], gaps.start, gaps.end)
+    return np.where(launches.recorded[gaps.following], called, gaps.end)
+
+
+def _launch_pieces(view: View, launches: _Launches, gaps: _Gaps) -> Iterator[tuple[int, Ranges]]:
+    """The time from the launching call's beginning: during it, and after it."""
+    readback, issued = _reads_back(view, launches, gaps), _issued(launches, gaps)
+    done = np.clip(launches.end[gaps.following], issued, gaps.end)
+    done = np.where(launches.recorded[gaps.following], done, gaps.end)
     during = np.where(readback, CODES["loop_readback"], launches.cause[gaps.following])
-    after = np.where(same, CODES["launch_latency"], CODES["first_kernel_latency"])
+    after = np.where(_in_one_execution(view, gaps), CODES["launch_latency"], CODES["first_kernel_latency"])
     after = np.where(gaps.start >= done, CODES["between_activities"], after)
     after = np.where(launches.to_host[gaps.following], CODES["waiting_for_result"], after)
     after = np.where(readback, CODES["loop_readback"], after)
     for low, high, cause in ((issued, done, during), (done, gaps.end, after)):
         for code in np.unique(cause[high > low]):
             chosen = (cause == code) & (high > low)
-            pieces[code].append(Ranges(low[chosen], high[chosen]))
+            yield int(code), Ranges(low[chosen], high[chosen])
 
-    rest = np.where(launches.to_host[gaps.following], CODES["waiting_for_result"], CODES["host_work"])
-    again = launches.to_host[gaps.following] & launches.to_host[gaps.previous] & ~launches.readback[gaps.previous]
-    again |= launches.to_device[gaps.following] & launches.to_device[gaps.previous]
+
+def _unexplained(view: View, launches: _Launches, gaps: _Gaps) -> Ints:
+    """What the time before the launching call counts to where no other evidence claims it."""
+    to_host, to_device = launches.to_host, launches.to_device
+    rest = np.where(to_host[gaps.following], CODES["waiting_for_result"], CODES["host_work"])
+    again = to_host[gaps.following] & to_host[gaps.previous] & ~launches.readback[gaps.previous]
+    again |= to_device[gaps.following] & to_device[gaps.previous]
     rest = np.where(again, CODES["between_copies"], rest)
-    rest = np.where(recorded, np.where(readback, CODES["loop_readback"], rest), CODES["unexplained"])
-    for code, ranges in _host_pieces(view, launches, device, Ranges(gaps.start, issued), rest):
-        pieces[code].append(ranges)
-    return IdleTime(device, tuple(union_of(*p) if p else EMPTY for p in pieces))
+    rest = np.where(_reads_back(view, launches, gaps), CODES["loop_readback"], rest)
+    return np.where(launches.recorded[gaps.following], rest, CODES["unexplained"])
 
 
-def _host_pieces(view: View, launches: _Launches, device: int, host: Ranges, rest: Ints) -> Iterator[tuple[int, Ranges]]:
-    """The time before the launching calls, by what the host did; what nothing explains falls to `rest` (a code per range)."""
-    keep = host.ends > host.starts
-    left, rest, all_host = Ranges(host.starts[keep], host.ends[keep]), rest[keep], Ranges(host.starts[keep], host.ends[keep])
+def _host_pieces(view: View, launches: _Launches, device: int, gaps: _Gaps) -> Iterator[tuple[int, Ranges]]:
+    """The time before the launching calls, by what the host did."""
+    issued = _issued(launches, gaps)
+    keep = issued > gaps.start
+    rest, all_host = _unexplained(view, launches, gaps)[keep], Ranges(gaps.start[keep], issued[keep])
+    left = all_host
     evidence = _host_evidence(view, launches, device) if len(left.starts) else {}
     for code, cause in enumerate(CAUSES):
         if cause.key == "loop_readback":
