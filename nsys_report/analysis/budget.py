@@ -115,7 +115,7 @@ def _kernel_parts(view: View, costs: Costs, ceilings: Ceilings, per_flop: NDArra
     named = [(Part("kernels", "graphs"), _sums(view.execution[whole_graphs], owned[whole_graphs], runs))]
     known = costs.bytes_known[rows] & (ceilings.roof is not None)
     compute = compute_time(view.instruction, costs.values["flops"], per_flop)
-    for code in np.unique(group[rows] // width):
+    for code in np.flatnonzero(np.bincount(group[rows] // width)):
         name = classes.words[code - 1] if code else "unclassified"
         of_class = group[rows] // width == code
         left = rows[of_class & ~known]

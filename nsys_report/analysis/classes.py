@@ -94,7 +94,7 @@ class _Figures:
 
 def _figures(view: View, costs: Costs, ceilings: Ceilings, group: Ints, groups: int) -> _Figures:
     """The figures of every (module, group) that has kernels; `group` is 0 <= group < groups for every activity."""
-    seen = np.unique(group[view.whole_work])
+    seen = np.flatnonzero(np.bincount(group[view.whole_work], minlength=groups))
     dense = np.full(groups, -1, np.int64)
     dense[seen] = np.arange(len(seen))
     sums = _sums(view, costs, dense[group], len(seen))

@@ -207,8 +207,10 @@ class _Serving:
 
 
 def _serving(view: View, launches: _Launches, device: int) -> _Serving:
-    mine = np.unique(launches.thread[view.device == device])
-    others = np.setdiff1d(np.unique(launches.thread[view.device != device]), mine) if len(view.devices) > 1 else np.empty(0, np.int64)
+    others = np.empty(0, np.int64)
+    if len(view.devices) > 1:
+        here = view.device == device
+        others = np.setdiff1d(launches.thread[~here], launches.thread[here])
     processes = {process for process, _ in view.devices}
     return _Serving(others, view.devices[device][0] if len(processes) > 1 else None)
 

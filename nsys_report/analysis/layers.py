@@ -95,7 +95,8 @@ def typical_sequence(view: View, module: int) -> Sequence | None:
     if len(rows) == 0:
         return None
     rows = rows[np.argsort(view.execution[rows], kind="stable")]
-    _, first, count = np.unique(view.execution[rows], return_index=True, return_counts=True)
+    first = np.flatnonzero(np.diff(view.execution[rows], prepend=-1))
+    count = np.diff(first, append=len(rows))
     usual = int(np.bincount(count).argmax())
     starts = first[count == usual]
     matrix = rows[starts[:, None] + np.arange(usual)]

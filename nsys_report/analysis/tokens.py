@@ -33,7 +33,7 @@ def _rows(view: View, stored: Sequence[str | None]) -> list[float | None]:
     usable = (flops > 0) & (weight > 0) & (size > 0)
     ratio = np.where(usable, flops * size / np.where(usable, 2 * weight, 1), 0.0)
     ran = np.zeros(len(facts), np.bool_)
-    ran[np.unique(view.instruction[view.in_complete & (view.instruction >= 0)])] = True
+    ran[view.instruction[view.in_complete & (view.instruction >= 0)]] = True
     number, known = ints(facts, "program_id")
     out: list[float | None] = []
     for key in view.modules:
