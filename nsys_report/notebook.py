@@ -97,7 +97,7 @@ class Analysis:
 
     def subject(self, name: str | None = None) -> Subject:
         """This analysis under a name, as the report takes it."""
-        return Subject(name or self.joined.capture.path.name, self.joined, self.results, self.health, self.xla_dump, self.narrowed)
+        return Subject(name or self.joined.capture.path.name, self.joined, self.results, self.health, self.xla_dump, narrowed=self.narrowed)
 
     def report(self, top: int | None = TOP) -> Report:
         """The report, as every page and document is made from it; `top` rows of long tables on short pages."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsys_report.reports import budget_page, closer, notices, programs, whole
+from nsys_report.reports import budget_page, closer, finding_page, notices, programs, whole
 from nsys_report.reports.model import Fact, Part, Report, Section, Table
 from nsys_report.reports.present import Record
 from nsys_report.reports.units import count, duration, share, size, things
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nsys_report.analysis.ceilings import Ceilings
     from nsys_report.analysis.results import AnalysisResults
     from nsys_report.capture.health import Health
+    from nsys_report.findings.model import Finding
     from nsys_report.joined import Joined
 
 LEAST_SHARE = 0.1
@@ -49,6 +50,7 @@ class Subject:
     results: AnalysisResults
     health: Health
     xla_dump: Path | None = None
+    findings: tuple[Finding, ...] = ()
     narrowed: str = ""
     """What the reader narrowed the report to, in words; "" for everything."""
 
@@ -68,7 +70,15 @@ def build_part(subject: Subject, top: int | None = TOP) -> Part:
     ]
     facts = whole.facts(subject)
     lines = (whole.ceilings_line(subject.results.ceilings), *((f"Narrowed to {subject.narrowed}.",) if subject.narrowed else ()))
-    return Part(subject.name, whole.headline(subject), lines, facts, tuple(notices.all_notices(subject)), tuple(sections))
+    return Part(
+        subject.name,
+        whole.headline(subject),
+        lines,
+        facts,
+        notices=tuple(notices.all_notices(subject)),
+        findings=finding_page.report_findings(subject.findings),
+        sections=tuple(sections),
+    )
 
 
 def _program_sections(subject: Subject, top: int | None) -> Iterable[Section]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from nsys_report.errors import InputError
-from nsys_report.reports.model import FORMAT_VERSION, Fact, Notice, Part, Report, Section, Table
+from nsys_report.reports.model import FORMAT_VERSION, Fact, Finding, Notice, Part, Report, Section, Table
 from nsys_report.reports.units import UNITS
 
 if TYPE_CHECKING:
@@ -43,7 +43,26 @@ def _part(part: Part) -> dict[str, Any]:
         "lines": list(part.lines),
         "facts": _facts(part.facts),
         "notices": [_notice(n) for n in part.notices],
+        "findings": [_finding(f) for f in part.findings],
         "sections": [_section(s) for s in part.sections],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "slug": finding.slug,
+        "title": finding.title,
+        "module": finding.module,
+        "severity": finding.severity,
+        "confidence": finding.confidence,
+        "gains": _facts(finding.gains),
+        "why": finding.why,
+        "remedy": finding.remedy,
+        "basis": finding.basis,
+        "to_capture": finding.to_capture,
+        "facts": _facts(finding.facts),
+        "places": _table(finding.places) if finding.places is not None else None,
+        "also": list(finding.also),
     }
 
 

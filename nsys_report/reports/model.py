@@ -145,6 +145,32 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """One cause of lost time, in words and figures: what was seen, why it costs, what to do, and how sure that is."""
+
+    slug: str
+    title: str
+    why: str
+    remedy: str
+    severity: Severity
+    confidence: str
+    """sure, likely or possible."""
+    basis: str = ""
+    """How the gain was worked out."""
+    module: str | None = None
+    gains: tuple[Fact, ...] = ()
+    """What the remedy would give back: time a step, its share, tokens a second; empty where the capture cannot decide it."""
+    facts: tuple[Fact, ...] = ()
+    """The figures that show it."""
+    places: Table | None = None
+    """The instructions that it rests on."""
+    to_capture: str = ""
+    """What to capture, where the capture cannot decide it."""
+    also: tuple[str, ...] = ()
+    """Other programs with the same cause."""
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """What the report says of one capture."""
 
@@ -153,6 +179,8 @@ class Part:
     lines: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
     notices: tuple[Notice, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    """Most time to be gained first."""
     sections: tuple[Section, ...] = ()
 
     def section(self, key: str) -> Section | None:

@@ -11,7 +11,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from nsys_report.reports.model import Column, Notice, Part, Report, Row, Section, Table
+from nsys_report.reports.model import Column, Finding, Notice, Part, Report, Row, Section, Table
 from nsys_report.reports.units import SHORTENED, UNKNOWN, shorten, visible
 
 LEAST_NAME, LEAST_OTHER = 28, 14
@@ -21,6 +21,7 @@ BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|(?:ns|µs|ms|s|B|kB|MB|GB|TB|GB/s)\b)")
 """A space that no line ends at."""
 NOT_MISSED = 7
 """Columns as little dear as this are left out without a word: they are in the page and the documents."""
+FULL_FINDINGS, MOST_PLACES = 3, 3
 GAP = "  "
 HEADING, QUIET, STRONG, SIGN = "bold cyan", "dim", "bold", "yellow"
 SEVERITIES = {"ok": ("✓", "green"), "info": ("·", "default"), "warning": ("!", "yellow"), "error": ("✗", "bold red")}
@@ -72,10 +73,33 @@ def _part(part: Part, width: int) -> Iterator[Text]:
         yield from _wrapped(line, width)
     for notice in part.notices:
         yield from _notice(notice, width)
+    if part.findings:
+        yield Text()
+        yield from _findings(part.findings, width)
     for section in part.sections:
         if section.lines or section.facts or section.notices or any(not table.in_full for table in section.tables):
             yield Text()
             yield from _section(section, width)
+
+
+def _findings(findings: tuple[Finding, ...], width: int) -> Iterator[Text]:
+    """The first findings in full, the rest as one line each."""
+    yield Text("FINDINGS", style=HEADING)
+    for number, finding in enumerate(findings, 1):
+        gain = ", ".join(f"{fact.words} {fact.label}" for fact in finding.gains)
+        about = "; ".join(filter(None, (finding.module, gain, finding.confidence)))
+        style = STRONG if number <= FULL_FINDINGS else ""
+        yield from _wrapped(f"{finding.title} ({about})", width, style, first=f"{number}. ", rest="   ")
+        if number > FULL_FINDINGS:
+            continue
+        yield from _wrapped(finding.why, width, first="   ", rest="   ")
+        if finding.places is not None and finding.places.rows:
+            shown = ", ".join(finding.places.texts(row)[0] for row in finding.places.rows[:MOST_PLACES])
+            more = len(finding.places.rows) - MOST_PLACES
+            yield from _wrapped(f"in {shown}" + (f" and {more:,} more" if more > 0 else ""), width, QUIET, first="   ", rest="   ")
+        yield from _wrapped(finding.remedy, width, first="   → ", rest="     ")
+        if finding.to_capture:
+            yield from _wrapped(finding.to_capture, width, QUIET, first="   to decide it: ", rest="     ")
 
 
 def _section(section: Section, width: int) -> Iterator[Text]:

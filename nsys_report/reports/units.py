@@ -98,9 +98,10 @@ UNITS: dict[str, Unit] = {
     "flops_per_s": Unit(compute, "TFLOPS"),
     "flops": Unit(operations),
     "per_s": Unit(rate, "/s"),
+    "rate": Unit(rate),
     "confidence": Unit(confidence),
 }
-"""Every unit a column or fact of a report can have. `number` is an id."""
+"""Every unit a column or fact of a report can have. `number` is an id, `rate` a number a second whose name says so."""
 
 
 def words(unit: str, value: Value) -> str:

@@ -13,8 +13,10 @@ from nsys_report.analysis import analyse, find_ceilings
 from nsys_report.analysis.ceilings import override
 from nsys_report.capture.health import Health, HealthItem
 from nsys_report.capture.model import CaptureInfo, Gpu
+from nsys_report.findings.model import Figure, Finding, Place
 from nsys_report.reports.build import Subject, build_report
 from nsys_report.reports.check import check_section
+from nsys_report.reports.export import document
 from nsys_report.reports.model import Part, Section, Table
 from nsys_report.reports.terminal_page import render
 from nsys_report.selection import Selection
@@ -263,3 +265,44 @@ def test_executions_that_stand_out_are_said() -> None:
     rows = [r for n in range(12) for r in step(n * 10_000, n)]
     slow = [{**r, "end_ns": r["end_ns"] + 3000} if r["execution_id"] == 5 and r["instruction_id"] == 2 else r for r in rows]
     assert "1 of 12 executions stand out by their kernel time: 3.00 µs more in all." in section(part(slow), "program:jit_step#1").lines
+
+
+def found(**more: object) -> Finding:
+    """A finding of 300 ns in a step of 10,000 ns, seen in one instruction."""
+    parts: dict[str, object] = {
+        "slug": "split-product",
+        "title": "A product is written out and reduced by a second kernel",
+        "why": "Its products go to memory and come back.",
+        "remedy": "Keep the product in one kernel.",
+        "confidence": "sure",
+        "basis": "bytes above the floor at the ceiling",
+        "hlo_module": "jit_step",
+        "program_id": 1,
+        "executions": 3,
+        "gain_ns": 300.0,
+        "share": 0.03,
+        "figures": (Figure("wasted_bytes", "written and read back", 600_000, "bytes"),),
+        "places": (Place("dot.1", 1000.0, 1.0, 1_200_000, "%dot.1 = f32[8] dot(...)", "jit(step)/dot", "model.py", 12),),
+    }
+    return Finding(**parts | more)  # type: ignore[arg-type]
+
+
+def test_findings_open_the_page_with_what_they_would_give_back() -> None:
+    report = build_report(
+        [subject(DECODE, xla_dump=DUMP, findings=(found(), found(slug="other", gain_ns=None, share=None, to_capture="Trace NVTX.")))],
+        "test",
+    )
+    page = render(report, 120).splitlines()
+    at = page.index("FINDINGS")
+    assert (
+        page[at + 1]
+        == "1. A product is written out and reduced by a second kernel (jit_step#1; 300 ns to gain each time, 3.0 % of a step; sure)"
+    )
+    assert page[at + 2 : at + 5] == ["   Its products go to memory and come back.", "   in dot.1", "   → Keep the product in one kernel."]
+    assert "   to decide it: Trace NVTX." in page
+    assert at < page.index("PROGRAMS")
+    first, second = document(report)["captures"][0]["findings"]
+    assert first["gains"]["gain_ns"]["value"] == 300
+    assert first["facts"]["wasted_bytes"]["text"] == "600 kB"
+    assert first["places"]["rows"][0]["source"] == "model.py:12"
+    assert second["gains"] == {}
