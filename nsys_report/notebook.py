@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from nsys_report.analysis.results import AnalysisResults
     from nsys_report.capture.health import Health
+    from nsys_report.findings.model import Finding
     from nsys_report.joined import Joined
 
 Progress = Callable[[str, float], None]
@@ -34,6 +35,8 @@ class Analysis:
     results: AnalysisResults
     health: Health
     xla_dump: Path | None = None
+    findings: tuple[Finding, ...] = ()
+    """Causes of lost time, most to be gained first."""
     narrowed: str = ""
     """What it was narrowed to, in words; "" for the whole capture."""
 
@@ -97,7 +100,8 @@ class Analysis:
 
     def subject(self, name: str | None = None) -> Subject:
         """This analysis under a name, as the report takes it."""
-        return Subject(name or self.joined.capture.path.name, self.joined, self.results, self.health, self.xla_dump, narrowed=self.narrowed)
+        called = name or self.joined.capture.path.name
+        return Subject(called, self.joined, self.results, self.health, self.xla_dump, self.findings, self.narrowed)
 
     def report(self, top: int | None = TOP) -> Report:
         """The report, as every page and document is made from it; `top` rows of long tables on short pages."""
