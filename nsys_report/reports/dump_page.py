@@ -67,7 +67,7 @@ def programs_section(programs: Sequence[ProgramSummary], directory: str, problem
     same = [group for group in Counter(p.skeleton for p in programs).values() if group > 1]
     if same:
         lines.append(
-            f"{count(sum(same))} of them are {count(len(same))} programs compiled several times, alike but for the sizes of dimensions; "
+            f"{count(sum(same))} of them are {things(len(same), 'program')} compiled several times, alike but for the sizes of dimensions; "
             f"the largest group has {count(max(same))}."
         )
     table = Table("programs", "Programs", PROGRAMS, tuple(map(_program_row, ordered)), lead=top)

@@ -222,3 +222,20 @@ def test_names_of_parts_are_short_and_distinct() -> None:
     assert part_names([Path("/a/b/one.sqlite"), Path("/a/b/two.sqlite")]) == ["one.sqlite", "two.sqlite"]
     assert part_names([Path("/a/x/capture.sqlite"), Path("/a/y/capture.sqlite")]) == ["x/capture.sqlite", "y/capture.sqlite"]
     assert part_names([Path("/a/c.sqlite"), Path("/a/c.sqlite")]) == ["c.sqlite (1)", "c.sqlite (2)"]
+
+
+def test_modules_lists_programs_and_shows_the_largest(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "modules", DUMP)
+    assert code == 0
+    assert " programs.\n2 of them are 1 program compiled several times" in out
+    assert "jit_decode_step#21184\nParameters: 57 weight (866 MB), 12 kv cache (403 MB), 3 input (136 B); donated 403 MB." in out
+
+
+def test_modules_shows_the_program_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("19860", "jit_stage#19860"):
+        code, out, _ = run(capsys, "modules", DUMP, "--module", name)
+        assert code == 0
+        assert out.startswith("jit_stage#19860\n")
+    code, _, err = run(capsys, "modules", DUMP, "--module", "jit_stge")
+    assert code == 2
+    assert "did you mean jit_stage" in err
