@@ -18,7 +18,7 @@ Tree: TypeAlias = "int | tuple[Tree, ...]"
 
 PASSING = frozenset({"opt-barrier", "optimization-barrier", "add-dependency", "domain", "async-update"})
 """Opcodes whose result is their first operand's value."""
-NO_WORK = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "token", "partition-id", "replica-id"})
+NO_WORK = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "token"})
 """Opcodes that launch nothing by themselves (outside fusions)."""
 STARTS = {
     "all-reduce-start": None, "all-gather-start": 1, "collective-permute-start": 1, "copy-start": 0, "send": 0, "recv": 0,

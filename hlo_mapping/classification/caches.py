@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from hlo_mapping.classification.contents import MIXED, Contents
 from hlo_mapping.classification.evidence import KV_CACHE, STATE, Roles
 from hlo_mapping.classification.uses import Uses
+from hlo_mapping.costs.opcodes import INDEX_TYPES
 from hlo_mapping.costs.products import RESHAPING
 from hlo_mapping.costs.traffic import combiner
 from hlo_mapping.dataflow import Graph
@@ -55,7 +56,13 @@ def _within_loop(graph: Graph, phi: int, node: int) -> bool:
 
 
 def find_read_only_caches(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> None:
-    """Keys and values that enter and are only read: parameters on both sides of a softmax, each multiplied with what the step computed."""
+    """Keys and values that enter and are only read: parameters on both sides of a softmax, each multiplied with what the step computed,
+    or two parameters of one shape that a custom call takes beside queries with the same last dimension."""
+    for call in uses.calls:
+        for parameter in _taken_as_keys(graph, c, call):
+            if parameter not in roles.role:
+                roles.caches.add(parameter)
+                roles.give(parameter, KV_CACHE, "keys or values that a custom call reads beside queries")
     for node, op in enumerate(graph.ops):
         if op != "exponential" or not _is_softmax(graph, node):
             continue
@@ -68,6 +75,15 @@ def find_read_only_caches(graph: Graph, c: Contents, uses: Uses, roles: Roles) -
                         if parameter not in roles.role:
                             roles.caches.add(parameter)
                             roles.give(parameter, KV_CACHE, "keys or values that attention reads and nothing writes")
+
+
+def _taken_as_keys(graph: Graph, c: Contents, call: int) -> list[int]:
+    inputs = graph.inputs[call]
+    queries = {graph.shapes[i].dimensions[-1] for i in inputs if c.pure[i] == MIXED and len(graph.shapes[i].dimensions) >= 2}
+    pure = [n for i in inputs for n in c.sources(c.pure[i]) if n in graph.parameters]
+    pure = [n for n in pure if len(graph.shapes[n].dimensions) >= 3 and graph.shapes[n].dimensions[-1] in queries]
+    shapes = [(graph.shapes[n].element_type, graph.shapes[n].dimensions) for n in pure]
+    return [n for n, shape in zip(pure, shapes, strict=True) if shapes.count(shape) == 2 and shape[0] not in INDEX_TYPES]
 
 
 def _is_softmax(graph: Graph, node: int) -> bool:

@@ -57,24 +57,34 @@ class Contents:
     written: list[bool]
     bits: dict[int, int]
     """The bit of each source, by its node: entry parameters, and loop-carried buffers that are written in part."""
+    nodes: list[int]
+    """The sources in the order of their bits."""
     writes: list[Write] = field(default_factory=list)
     updated: int = 0
     """The bits of all buffers that are written in part."""
 
     def sources(self, mask: int) -> list[int]:
-        """The nodes whose bits are set; none for MIXED."""
-        return [] if mask == MIXED else [node for node, bit in self.bits.items() if mask & bit]
+        """The nodes whose bits are set, in the order of their bits; none for MIXED."""
+        found: list[int] = []
+        while mask > 0:
+            low = mask & -mask
+            found.append(self.nodes[low.bit_length() - 1])
+            mask ^= low
+        return found
 
 
 def trace(graph: Graph) -> Contents:
     """Follow every value of a module from its entry parameters."""
     size = len(graph.ops)
     bits = {node: 1 << i for i, node in enumerate(graph.parameters)}
-    contents = Contents([0] * size, [False] * size, [-1] * size, [False] * size, bits)
+    contents = Contents([0] * size, [False] * size, [-1] * size, [False] * size, bits, list(bits))
     _settle(graph, contents, _version)
     contents.writes = [w for node in range(size) if (w := _write_at(graph, contents, node)) is not None]
     for write in contents.writes:
-        contents.updated |= bits.setdefault(write.root, 1 << len(bits))
+        if write.root not in bits:
+            bits[write.root] = 1 << len(bits)
+            contents.nodes.append(write.root)
+        contents.updated |= bits[write.root]
     _settle(graph, contents, _source)
     return contents
 
@@ -117,6 +127,8 @@ def _version(graph: Graph, c: Contents, node: int, again: bool) -> bool:
         version, written = (found.pop() if len(found) == 1 else -1), any(c.written[i] for i in inputs)
     elif op in MOVING or op == "dynamic-slice":
         version, written = c.version[inputs[0]], c.written[inputs[0]]
+    elif op == "gather" and sorted(graph.shapes[node].dimensions) == sorted(graph.shapes[inputs[0]].dimensions):
+        version, written = c.version[inputs[0]], c.written[inputs[0]]  # rows in another order, as beams are
     elif op in ("dynamic-update-slice", "scatter"):
         version, written = _updated(graph, c, inputs[:2] if op == "dynamic-update-slice" else inputs[:1])
     elif op == "select":

@@ -142,6 +142,8 @@ def _custom_call(launch: Launch) -> Verdict | None:
     """A call whose meaning XLA does not define, by its operands."""
     program = launch.program
     for node in launch.nodes:
+        if program.graph.instructions[node].custom_call_target.startswith("__cudnn$fmha"):
+            return Verdict("attention", "custom call", "cuDNN's fused attention")
         if node not in program.uses.calls:
             continue
         found = [program.kinds.kind[i] for i in program.graph.inputs[node]]

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from math import isqrt
 
-from hlo_mapping.classification.contents import Contents
+from hlo_mapping.classification.contents import MIXED, Contents
 from hlo_mapping.classification.evidence import INPUT, STATE, WEIGHT, Roles, partners_of, replaced, returned
 from hlo_mapping.classification.uses import Uses
 from hlo_mapping.costs.opcodes import INDEX_TYPES
@@ -21,7 +21,7 @@ def find_product_weights(graph: Graph, c: Contents, uses: Uses, roles: Roles) ->
     """Give weights and inputs by the products they are operands of; the set of all such weights."""
     caches = sum(c.bits[n] for n in roles.caches if n in c.bits)
     contests: list[Product] = []
-    strength: Counter[int] = Counter()
+    strength = _taken_by_calls(graph, c, uses, roles, caches)
     rows: set[int] = set()
     for product in uses.products.values():
         left, right = roles.own(c.pure[product.left]), roles.own(c.pure[product.right])
@@ -45,6 +45,17 @@ def find_product_weights(graph: Graph, c: Contents, uses: Uses, roles: Roles) ->
     for node in sorted(weights):
         roles.give(node, WEIGHT, "an operand of products with activations")
     return {n for n in weights if roles.role[n] == WEIGHT}
+
+
+def _taken_by_calls(graph: Graph, c: Contents, uses: Uses, roles: Roles, caches: int) -> Counter[int]:
+    """Floating-point parameters that custom calls of unknown meaning take beside something computed."""
+    strength: Counter[int] = Counter()
+    for call in uses.calls:
+        masks = [roles.own(c.pure[i]) for i in graph.inputs[call]]
+        if MIXED in masks:
+            taken = [n for mask in masks if mask > 0 and not mask & caches for n in c.sources(mask)]
+            strength.update(n for n in taken if graph.shapes[n].element_type not in INDEX_TYPES and graph.count(n) > 1)
+    return strength
 
 
 def _rows(graph: Graph, product: Product, weight: int) -> int:

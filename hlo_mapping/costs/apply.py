@@ -6,7 +6,7 @@ from math import ceil, log2
 
 from hlo_mapping.classification.evidence import WEIGHT
 from hlo_mapping.classification.rules import Launch, Verdict
-from hlo_mapping.costs.calls import call_traffic
+from hlo_mapping.costs.calls import is_known, leave_out_workspace
 from hlo_mapping.costs.flops import product_flops, result_shape, transform_flops
 from hlo_mapping.costs.products import RESHAPING, Product
 from hlo_mapping.costs.traffic import Traffic, launch_traffic
@@ -21,14 +21,12 @@ def launch_costs(launch: Launch, verdict: Verdict | None) -> dict[str, object]:
     """bytes_accessed, weight_bytes, kv_read_bytes, kv_write_bytes, flops, the upper bound and its reason, cost_source and dot_type."""
     graph, kernel = launch.program.graph, launch.kernel
     call = next((n for n in launch.nodes if graph.ops[n] == "custom-call"), None)
-    if call is None:
-        traffic, known = launch_traffic(graph, kernel), True
-        _add_sort_passes(graph, launch, traffic)
-    else:
-        found = call_traffic(graph, kernel, call)
-        traffic, known = found.traffic, found.known
+    traffic = launch_traffic(graph, kernel)
+    _add_sort_passes(graph, launch, traffic)
+    if call is not None:
+        leave_out_workspace(graph, kernel, call, traffic)
     row: dict[str, object] = {"flops": _flops(launch), "dot_type": _dot_type(launch)}
-    if not known:
+    if call is not None and not is_known(graph, call):
         note = "a custom call that may read or write only parts of its operands"
         return row | {"bytes_upper": traffic.total, "bytes_note": note, "cost_source": "unknown"}
     row.update(bytes_accessed=traffic.total, weight_bytes=_weight_bytes(launch, traffic), **_cache_bytes(launch, traffic, verdict))

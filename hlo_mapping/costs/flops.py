@@ -117,8 +117,24 @@ def transform_flops(graph: Graph, node: int) -> int | None:
         batch = prod(first[: len(first) - len(numbers_in(instruction.attribute("fft_length")))])
         return ceil(5 * batch * length * log2(length) / (2 if real else 1)) if length > 1 else 0
     target = instruction.custom_call_target
+    if target.startswith("__cudnn$fmha"):
+        return None if "Backward" in target else _attention_flops(graph, node)
     if op == "triangular-solve" or target == "__cublas$triangularSolve":
         return prod(first) * result_shape(graph, node).element_count // max(prod(first[:-1]), 1)
     if op == "cholesky" or target.startswith("cusolver_potrf"):
         return prod(first) * first[-1] // 3
     return 0 if target.startswith(("__gpu$TopK", "__cub$")) or op != "custom-call" else None
+
+
+def _attention_flops(graph: Graph, node: int) -> int | None:
+    """Two products of one size: queries with keys, and weights with values (4 x queries x keys x head dimension for each head)."""
+    config = graph.instructions[node].backend_config.get("cudnn_fmha_backend_config", {})
+    numbers = config.get("bmm1_dot_dimension_numbers")
+    if numbers is None or len(graph.inputs[node]) < 2:
+        return None
+    keys = graph.shapes[graph.inputs[node][1]].dimensions
+    used = [int(d) for part in ("rhs_batch_dimensions", "rhs_contracting_dimensions") for d in numbers.get(part, ())]
+    if any(d >= len(keys) for d in used):
+        return None
+    length = prod(size for d, size in enumerate(keys) if d not in used)
+    return 4 * graph.count(graph.inputs[node][0]) * length

@@ -144,6 +144,8 @@ def _needs(graph: Graph, node: int, wanted: int, traffic: Traffic) -> list[tuple
     op, inputs, size = graph.ops[node], graph.inputs[node], graph.count(node)
     if op in ELEMENTWISE:
         return [(i, wanted) for i in inputs]
+    if op == "ragged-dot" or "groupedMatmul" in graph.instructions[node].custom_call_target:
+        return _grouped_needs(graph, node, traffic)
     if op in WHOLE or op in COLLECTIVES or graph.shapes[node].is_tuple or op == "leaf":
         return [(i, graph.count(i)) for i in inputs]
     if op in ("slice", "pad", "broadcast", "concatenate"):
@@ -157,6 +159,18 @@ def _needs(graph: Graph, node: int, wanted: int, traffic: Traffic) -> list[tuple
     if op in ("reduce", "reduce-window"):
         return [(i, _share(wanted, size, graph.count(i))) for i in inputs]
     return [(i, graph.count(i)) for i in inputs]
+
+
+def _grouped_needs(graph: Graph, node: int, traffic: Traffic) -> list[tuple[int, int]]:
+    """A product whose rows each meet one of several matrices: no more matrices than there are rows."""
+    rows, matrices, *rest = graph.inputs[node]
+    groups, count = graph.shapes[matrices].dimensions[:1], graph.shapes[rows].dimensions[:1]
+    needed = graph.count(matrices)
+    if groups and count and 0 < count[0] < groups[0]:
+        needed = needed * count[0] // groups[0]
+    if groups and groups[0] > 1:
+        traffic.note = "rows may share fewer matrices than this"
+    return [(rows, graph.count(rows)), (matrices, needed), *((i, graph.count(i)) for i in rest)]
 
 
 def _gather_needs(graph: Graph, node: int, wanted: int, traffic: Traffic) -> list[tuple[int, int]]:
