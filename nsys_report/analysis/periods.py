@@ -59,11 +59,11 @@ def _blocks(codes: Ints, length: int) -> Period | None:
     starts, stops = edges[::2], edges[1::2]
     best = int(np.argmax(stops - starts))
     start, reach = int(starts[best]), int(stops[best]) - 1 + 2 * length
-    # The first and last windows that agree may begin or end with positions that do not: blocks start and end where they agree.
-    while start + 2 * length <= reach and codes[start] != codes[start + length]:
-        start += 1
-    while start + 2 * length <= reach and codes[reach - 1] != codes[reach - 1 - length]:
-        reach -= 1
     count = (reach - start) // length
-    # What is left over goes to the front: a network's first layer is often fused with what comes before, its last one seldom.
-    return Period(reach - count * length, length, count) if count >= 2 else None
+    if count < 2:
+        return None
+    # The stretch may hold positions at either end that belong to no block: blocks lie where most positions agree with the next block's,
+    # and of such places at the last one, since a network's first layer is often fused with what comes before it, its last one seldom.
+    places = np.arange(start, reach - count * length + 1)
+    agreeing = alike[places + (count - 1) * length] - alike[places]
+    return Period(int(places[len(places) - 1 - int(np.argmax(agreeing[::-1]))]), length, count)
