@@ -103,12 +103,23 @@ def _write_perfetto(finished: Finished, path: Path) -> None:
     write_whole(path, lambda out: out.writelines(pieces))
 
 
+def _write_png(finished: Finished, directory: Path) -> None:
+    """One capture's pictures stand in the directory itself, those of several in a folder each."""
+    from nsys_report.reports.figures.files import write_png
+    from nsys_report.reports.pictures.build import build_pictures
+
+    for name, analysis in finished.analyses.items():
+        target = directory / folder_name(name) if len(finished.analyses) > 1 else directory
+        write_png(build_pictures(analysis.subject(name)), target)
+
+
 OUTPUTS = (
     Output("--json", "FILE", "The report as one JSON document; - is stdout.", _require_file, _write_json, _json_text),
     Output(
         "--markdown", "FILE", "The short report as Markdown, for an issue; - is stdout.", _require_file, _write_markdown, _markdown_text
     ),
     Output("--csv", "DIR", "Every table of the report as a CSV file, raw figures.", _require_directory, _write_csv),
+    Output("--png", "DIR", "The pictures as PNG files, for slides.", _require_directory, _write_png),
     Output("--perfetto", "FILE", "A trace that ui.perfetto.dev opens.", _require_file, _write_perfetto),
     Output("--tables", "DIR", "The tables as Parquet files, raw figures, units in the column names.", _require_directory, _write_tables),
 )

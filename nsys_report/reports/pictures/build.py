@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,31 +46,42 @@ def build_pictures(
     others as far as there is room, at most `most_timelines` of a program.
     """
     results, joined = subject.results, subject.joined
-    titles = {(r["hlo_module"], r["program_id"]): title_of(r) for r in results.modules.to_pylist()}
+    titles = short_names(results.modules.to_pylist())
     shown = worth_a_section(subject)[0] if len(results.modules) else []
     cutter = Cutter(joined) if shown else None
     programs = []
     for record in shown:
         assert cutter is not None
-        timelines = _timelines(cutter, record, most_bars // len(shown), most_timelines)
-        programs.append(_program(subject, record, timelines))
-    runs = runs_picture(subject, titles, most_marks)
+        name = titles[record["hlo_module"], record["program_id"]]
+        timelines = _timelines(cutter, record, name, most_bars // len(shown), most_timelines)
+        programs.append(_program(subject, record, name, timelines))
+    first = shown[0] if shown else next(iter(results.modules.to_pylist()), None)
+    runs = runs_picture(joined, titles, first, most_marks)
     return Pictures(subject.name, runs, tuple(programs), stretch(joined) if runs is None else None)
 
 
-def _program(subject: Subject, record: Record, timelines: tuple[Timeline, ...]) -> ProgramPictures:
-    title = title_of(record)
-    return ProgramPictures(title, _budget(subject, record), _rates(subject, record), _roofline(subject, record), timelines)
+def short_names(records: list[dict[str, Any]]) -> dict[tuple[str | None, int | None], str]:
+    """What titles call each program: its name alone where no other has it."""
+    names = Counter(r["hlo_module"] for r in records)
+    return {
+        (r["hlo_module"], r["program_id"]): title_of(r) if names[r["hlo_module"]] > 1 else str(r["hlo_module"] or "unknown program")
+        for r in records
+    }
 
 
-def _timelines(cutter: Cutter, record: Record, room: int, most: int) -> tuple[Timeline, ...]:
+def _program(subject: Subject, record: Record, name: str, timelines: tuple[Timeline, ...]) -> ProgramPictures:
+    budget, rates, roofline = _budget(subject, record, name), _rates(subject, record, name), _roofline(subject, record, name)
+    return ProgramPictures(title_of(record), name, budget, rates, roofline, timelines)
+
+
+def _timelines(cutter: Cutter, record: Record, name: str, room: int, most: int) -> tuple[Timeline, ...]:
     """The executions of a program that are shown in detail."""
     made: list[Timeline] = []
     for chosen in choose(cutter.joined, _rows_of(cutter.joined.executions, record)):
         room -= cutter.count(chosen.row)
         if not chosen.role and (room < 0 or len(made) >= most):
             break
-        made.append(cutter.timeline(chosen.row, title_of(record), chosen.role))
+        made.append(cutter.timeline(chosen.row, name, chosen.role))
     return tuple(made)
 
 
@@ -82,7 +94,7 @@ def _rows_of(executions: pa.Table, record: Record) -> Ints:
     return rows[np.argsort(ints(executions, "start_ns")[rows], kind="stable")]
 
 
-def _budget(subject: Subject, record: Record) -> BudgetBar | None:
+def _budget(subject: Subject, record: Record, name: str) -> BudgetBar | None:
     """The step budget by category, as the report's table has it."""
     table = next(iter(budget_page.budget_tables(subject.results, record)), None)
     if table is None:
@@ -95,7 +107,7 @@ def _budget(subject: Subject, record: Record) -> BudgetBar | None:
         if not row.is_total and str(r["category"]) in keys
     )
     step = next(float(r["typical_ns"] or 0) for row, r in rows if row.is_total)
-    return BudgetBar(_budget_title(title_of(record), step, parts), title_of(record), step, parts, table.notes) if parts and step else None
+    return BudgetBar(_budget_title(name, step, parts), name, step, parts, table.notes) if parts and step else None
 
 
 def _budget_title(program: str, step: float, parts: tuple[BudgetPart, ...]) -> str:
@@ -106,7 +118,7 @@ def _budget_title(program: str, step: float, parts: tuple[BudgetPart, ...]) -> s
     return text if floor is None or floor is largest else f"{text}, {share(floor.share)} floor"
 
 
-def _rates(subject: Subject, record: Record) -> ClassRates | None:
+def _rates(subject: Subject, record: Record, name: str) -> ClassRates | None:
     """The classes whose bandwidth is known, most time first."""
     ceilings = subject.results.ceilings
     records = of_module(subject.results.classes, record).to_pylist()
@@ -127,7 +139,7 @@ def _rates(subject: Subject, record: Record) -> ClassRates | None:
     unknown = [row.kernel_class for row in rows if row.bytes_per_s is None]
     notes = (f"Bytes are unknown of: {', '.join(unknown)}.",) if unknown else ()
     measured, nominal = _value(ceilings, "measured"), _value(ceilings, "nominal")
-    return ClassRates(_rates_title(title_of(record), rows), title_of(record), rows, measured, nominal, notes)
+    return ClassRates(_rates_title(name, rows), name, rows, measured, nominal, notes)
 
 
 def _value(ceilings: Ceilings, name: str) -> float | None:
@@ -145,7 +157,7 @@ def _rates_title(program: str, rows: tuple[ClassRate, ...]) -> str:
     return f"{text} at {share(ratio)} of the {name} ceiling"
 
 
-def _roofline(subject: Subject, record: Record) -> Roofline | None:
+def _roofline(subject: Subject, record: Record, name: str) -> Roofline | None:
     """The instructions that compute, against the roofs of their types."""
     rows = [r for r in of_module(subject.results.roofline, record).to_pylist() if r["level"] == "instruction"]
     placed = [r for r in rows if r["flops_per_byte"] and r["flops_per_s"] and r["time_ns"]]
@@ -170,7 +182,7 @@ def _roofline(subject: Subject, record: Record) -> Roofline | None:
     roofs += [Roof(name, limit.value, False) for name in used if (limit := ceilings.flops_per_s(name)) is not None]
     without = len(rows) - len(placed)
     notes = (f"{things(without, 'instruction')} without arithmetic that counts as such {'have' if without != 1 else 'has'} no place here.",)
-    return Roofline(_roofline_title(title_of(record), placed, total), title_of(record), points, tuple(roofs), notes if without else ())
+    return Roofline(_roofline_title(name, placed, total), name, points, tuple(roofs), notes if without else ())
 
 
 def _roofline_title(program: str, rows: list[dict[str, Any]], total: float) -> str:

@@ -129,7 +129,7 @@ class Kind:
     """HLO instruction, or kernel where none is known, or kind of copy."""
     kernel: str
     kernel_class: str
-    """A class of kernels, or copy, memset, graph, unknown."""
+    """A class of kernels, kernel where none is known, or copy, memset, graph."""
     detail: str
     bytes: int | None
 
@@ -165,6 +165,9 @@ class ProgramPictures:
     """The pictures of one program; absent ones had nothing to show."""
 
     program: str
+    """Its name with XLA's number, as the report's sections have it."""
+    name: str
+    """Its name as titles have it."""
     budget: BudgetBar | None
     rates: ClassRates | None
     roofline: Roofline | None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,37 +14,44 @@ from nsys_report.reports.pictures.model import Ints, Runs
 from nsys_report.reports.units import count, duration, things
 
 if TYPE_CHECKING:
-    from nsys_report.reports.build import Subject
+    from nsys_report.joined import Joined
+    from nsys_report.reports.present import Record
+
+Titles = Mapping[tuple[str | None, int | None], str]
+"""Name of each program by module name and number."""
 
 MOST_MARKS = 2_000
 """Marks in the picture; consecutive executions of a lane share one where there are more."""
 
 
-def runs_picture(subject: Subject, titles: dict[tuple[str | None, int | None], str], most: int = MOST_MARKS) -> Runs | None:
-    """The executions of a capture, a lane for each program and device; `titles` names the programs. None without any."""
-    table = subject.joined.executions
+def runs_picture(joined: Joined, titles: Titles, first: Record | None, most: int = MOST_MARKS) -> Runs | None:
+    """The executions of a capture, a lane for each program and device; None without any.
+
+    `titles` names the programs; the title is about the program of `first`, a row of the table of modules.
+    """
+    table = joined.executions
     if not len(table):
         return None
     start, end = ints(table, "start_ns"), ints(table, "end_ns")
     lane, lanes = _lanes(table, titles)
     group = _groups(lane, len(lanes), most)
-    first = np.unique(group, return_index=True)[1]
+    marks = np.unique(group, return_index=True)[1]
     order = np.lexsort((start, group))
     edges = np.searchsorted(group[order], np.arange(group.max() + 2))
     origin = int(start.min())
     shares = np.diff(edges)
     runs = Runs(
-        _title(subject, titles),
+        _title(titles, first),
         lanes,
-        lane[first],
+        lane[marks],
         np.minimum.reduceat(start[order], edges[:-1]) - origin,
         np.maximum.reduceat(end[order], edges[:-1]) - origin,
         _medians(ints(table, "kernel_time_ns"), group),
         _medians(ints(table, "host_gap_ns"), group),
         np.maximum.reduceat((end - start)[order], edges[:-1]),
-        ints(table, "execution_id")[first],
+        ints(table, "execution_id")[marks],
         shares,
-        np.asarray(table["is_complete"].fill_null(True).to_numpy(), np.bool_)[first],
+        np.asarray(table["is_complete"].fill_null(True).to_numpy(), np.bool_)[marks],
         origin,
         _notes(shares),
     )
@@ -50,14 +59,12 @@ def runs_picture(subject: Subject, titles: dict[tuple[str | None, int | None], s
 
 
 def _by_start(runs: Runs) -> Runs:
-    from dataclasses import replace
-
     order = np.argsort(runs.start_ns, kind="stable")
     names = ("lane", "start_ns", "end_ns", "kernel_time_ns", "gap_ns", "slowest_ns", "execution_id", "count", "is_complete")
     return replace(runs, **{name: getattr(runs, name)[order] for name in names})
 
 
-def _lanes(table: pa.Table, titles: dict[tuple[str | None, int | None], str]) -> tuple[Ints, tuple[str, ...]]:
+def _lanes(table: pa.Table, titles: Titles) -> tuple[Ints, tuple[str, ...]]:
     """The lane of each execution: its program, with the device where there are several; most executions do not make a lane first."""
     names, numbers = words(table, "hlo_module"), table["program_id"].to_pylist()
     devices = ints(table, "device_id")
@@ -94,19 +101,15 @@ def _medians(values: Ints, group: Ints) -> np.ndarray:
     return out
 
 
-def _title(subject: Subject, titles: dict[tuple[str | None, int | None], str]) -> str:
-    """How often the program with most kernel time ran, and how long the GPU waited."""
-    modules = subject.results.modules.slice(0, 1).to_pylist()
-    if not modules:
+def _title(titles: Titles, record: Record | None) -> str:
+    """How often a program ran, and how long the GPU waited before it."""
+    if record is None:
         return "Executions over time"
-    top = modules[0]
-    name = titles.get((top["hlo_module"], top["program_id"]), top["hlo_module"] or "unknown program")
-    text = f"{count(top['executions'])} executions of {name}" if top["executions"] != 1 else f"One execution of {name}"
-    if top["kernel_time_ns"]:
-        text += f": {duration(top['kernel_time_ns'])} of kernels each"
-    if top["host_gap_ns"] is not None and top["host_gap_ns"] == top["host_gap_ns"]:
-        text += f", {duration(top['host_gap_ns'])} of idle GPU before it"
-    return text
+    name = titles.get((record["hlo_module"], record["program_id"]), record["hlo_module"] or "unknown program")
+    text = f"{count(record['executions'])} executions of {name}" if record["executions"] != 1 else f"One execution of {name}"
+    text += f": {duration(record['kernel_time_ns'])} of kernels each" if record["kernel_time_ns"] else ": no kernels"
+    gap = record["host_gap_ns"]
+    return text if gap is None or gap != gap else f"{text}, the GPU idle for {duration(gap)} before"
 
 
 def _notes(shares: Ints) -> tuple[str, ...]:

@@ -89,9 +89,16 @@ def stretch(joined: Joined, most: int = MOST_IN_ONE) -> Timeline | None:
         return None
     part = table.slice(0, most)
     origin, end = part["start_ns"][0].as_py(), pc.max(part["end_ns"]).as_py()
-    title = f"{len(part):,} GPU activities in {duration(end - origin)}"
+    title = f"{len(part):,} GPU activities in {duration(end - origin)}, the GPU busy for {share(_busy(part) / max(end - origin, 1))} of it"
     notes = (f"The first {len(part):,} of {len(table):,} activities of the capture.",) if len(table) > len(part) else ()
     return bars(part, origin, end - origin, "", title, "", None, notes)
+
+
+def _busy(table: pa.Table) -> int:
+    """Length of the union of activities in order of start, of all devices together, ns."""
+    start, end = ints(table, "start_ns"), ints(table, "end_ns")
+    reached = np.maximum.accumulate(np.concatenate([start[:1], end[:-1]]))
+    return int(np.maximum(end - np.maximum(start, reached), 0).sum())
 
 
 def bars(
@@ -139,7 +146,7 @@ def _kind(texts: tuple[str, ...], count: int | None) -> Kind:
     activity, name, instruction, kernel_class, detail, copy_kind = texts
     if activity == "kernel":
         short = kernel(name)
-        return Kind(instruction or short, short, kernel_class or "unknown", detail, count)
+        return Kind(instruction or short, short, kernel_class or "kernel", detail, count)
     text = copy_kind or (name if activity != "graph" else "graph")
     if activity == "memset":
         return Kind("memset", "", "memset", "", count)

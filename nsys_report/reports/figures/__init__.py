@@ -1,0 +1,1 @@
+"""Takes pictures as values, gives them as matplotlib figures and PNG files."""

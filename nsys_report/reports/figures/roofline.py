@@ -1,0 +1,110 @@
+"""The roofline: arithmetic a byte against arithmetic a second."""
+
+from __future__ import annotations
+
+import math
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from nsys_report.reports.figures.canvas import GRID, INK, LABEL, QUIET, SMALL, axes, log_axes, new_figure, write
+from nsys_report.reports.palette import of_class
+from nsys_report.reports.pictures.model import Point, Roof, Roofline
+from nsys_report.reports.units import phrase, share, shorten
+
+MOST_NAMES = 4
+"""Points that are named, those with most time."""
+
+
+def roofline_figure(picture: Roofline) -> Figure:
+    """Instructions as dots, as large as their time, under the roofs of bandwidth and arithmetic."""
+    height = 5.0
+    figure, bottom, top = new_figure(height, picture.title, picture.notes)
+    unit = (top - bottom) / height
+    chart = axes(figure, 0.085, bottom + 0.52 * unit, 0.985, top - 0.1 * unit)
+    log_axes(chart)
+    chart.grid(which="major", color=GRID, linewidth=0.8)
+    low, high, least, most = _limits(picture)
+    chart.set_xlim(low, high)
+    chart.set_ylim(least, most)
+    _draw_roofs(chart, picture.roofs, low, high)
+    for point in reversed(picture.points):
+        chart.scatter(point.flops_per_byte, point.flops_per_s / 1e12, s=_area(point), color=of_class(point.kernel_class).light,
+                      alpha=0.75, edgecolors="white", linewidths=0.6, zorder=3)  # fmt: skip
+    _name_largest(chart, picture.points, most, least)
+    _legend(chart, picture.points)
+    chart.set_xlabel("arithmetic intensity (FLOP per byte)", size=LABEL, color=INK)
+    chart.set_ylabel("arithmetic (TFLOPS)", size=LABEL, color=INK)
+    return figure
+
+
+def _area(point: Point) -> float:
+    return 16 + 1400 * point.time_share
+
+
+def _limits(picture: Roofline) -> tuple[float, float, float, float]:
+    """Axis limits that hold every point and the roofs above them."""
+    x = [p.flops_per_byte for p in picture.points]
+    y = [p.flops_per_s / 1e12 for p in picture.points]
+    bandwidths = [r.value for r in picture.roofs if r.is_bandwidth]
+    peaks = [r.value for r in picture.roofs if not r.is_bandwidth]
+    if bandwidths and peaks:
+        x.append(max(peaks) / min(bandwidths))
+    y += [p / 1e12 for p in peaks]
+    low, high = min(x) / 3, max(x) * 4
+    y += [min(b * low for b in bandwidths) / 1e12] if bandwidths and not peaks else []
+    return low, high, min(y) / 3, max(y) * 3
+
+
+def _draw_roofs(chart: Axes, roofs: tuple[Roof, ...], low: float, high: float) -> None:
+    """Bandwidths as slopes up to the highest peak, peaks as level lines from the best bandwidth on."""
+    bandwidths = [r for r in roofs if r.is_bandwidth]
+    peaks = [r for r in roofs if not r.is_bandwidth]
+    top = max((r.value for r in peaks), default=math.inf)
+    best = max((r.value for r in bandwidths), default=0.0)
+    for number, roof in enumerate(bandwidths):
+        end = min(high, top / roof.value)
+        style = "-" if roof.label == "measured" else "--"
+        chart.plot([low, end], [low * roof.value / 1e12, end * roof.value / 1e12], color=INK, linewidth=1.3, linestyle=style, zorder=2)
+        y = 0.955 - 0.05 * number
+        chart.plot([0.012, 0.045], [y, y], color=INK, linewidth=1.3, linestyle=style, transform=chart.transAxes)
+        write(chart, 0.055, y, f"{roof.label} {phrase('bytes_per_s', roof.value)}", transform=chart.transAxes, va="center", size=SMALL)
+    for roof in peaks:
+        start = roof.value / best if best else low
+        chart.plot([start, high], [roof.value / 1e12] * 2, color=INK, linewidth=1.3, zorder=2)
+        write(chart, high * 0.97, roof.value / 1e12 * 1.08, f"{roof.label} {phrase('flops_per_s', roof.value)}", ha="right", va="bottom",
+              size=SMALL)  # fmt: skip
+
+
+def _name_largest(chart: Axes, points: tuple[Point, ...], most: float, least: float) -> None:
+    """Names of the points with most time, none over another."""
+    taken: list[tuple[float, float]] = []
+    for point in points:
+        x, y = math.log10(point.flops_per_byte), math.log10(point.flops_per_s / 1e12)
+        if any(abs(x - a) < 0.9 and abs(y - b) < 0.055 * math.log10(most / least) for a, b in taken):
+            continue
+        taken.append((x, y))
+        text = f"{shorten(point.name, 34)} {share(point.share_of_roof)}" if point.share_of_roof is not None else shorten(point.name, 40)
+        chart.annotate(text, (point.flops_per_byte, point.flops_per_s / 1e12), xytext=(9, -3), textcoords="offset points", size=SMALL,
+                       color=INK, va="center", parse_math=False, zorder=4)  # fmt: skip
+        if len(taken) == MOST_NAMES:
+            return
+
+
+def _legend(chart: Axes, points: tuple[Point, ...]) -> None:
+    """The classes, and what the size of a dot and the figure beside a name are."""
+    for number, name in enumerate(dict.fromkeys(point.kernel_class for point in points)):
+        y = 0.13 + 0.055 * number
+        chart.scatter([0.8], [y], s=40, color=of_class(name).light, transform=chart.transAxes, zorder=4)
+        write(chart, 0.815, y, name, transform=chart.transAxes, va="center", size=SMALL)
+    write(
+        chart,
+        0.985,
+        0.03,
+        "dot size: time · percent: of its roof",
+        transform=chart.transAxes,
+        ha="right",
+        va="bottom",
+        size=SMALL,
+        color=QUIET,
+    )
