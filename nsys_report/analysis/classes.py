@@ -14,7 +14,7 @@ from nsys_report.analysis.columns import CLASSES, DETAILS
 from nsys_report.analysis.modules import spread_columns
 from nsys_report.analysis.quantiles import Floats
 from nsys_report.analysis.tables import Column, divide, module_columns, table, words
-from nsys_report.analysis.view import COST_COLUMNS, Coded, Flags, Ints, View
+from nsys_report.analysis.view import COST_COLUMNS, Coded, Flags, Ints, View, ints
 
 FLOOR_DETAILS = frozenset({"optimizer"})
 """Details of class other whose whole traffic is needed: an optimizer must read and write its state, and nothing can fuse it away."""
@@ -36,9 +36,17 @@ def costs_of(view: View) -> Costs:
     found = {name: view.cost(name) for name in COST_COLUMNS}
     values = {name: v for name, (v, _) in found.items()}
     needed = view.column("class_detail").isin(FLOOR_DETAILS)
+    values["bytes_upper"] = _upper(view, values["bytes_accessed"])
     floor = values["weight_bytes"] + values["kv_read_bytes"] + values["kv_write_bytes"]
     floor = np.where(needed, values["bytes_accessed"], floor)
     return Costs(values, found["bytes_accessed"][1], found["flops"][1], np.minimum(floor, values["bytes_accessed"]))
+
+
+def _upper(view: View, lower: Ints) -> Ints:
+    """The most bytes that each activity may move: its instruction's upper bound where that differs, on the kernel that bears the cost."""
+    upper, known = ints(view.joined.facts, "bytes_upper")
+    of_fact = np.append(np.where(known, upper, 0), 0)
+    return np.where(lower > 0, np.maximum(of_fact[view.instruction], lower), lower)
 
 
 def classes_table(view: View, costs: Costs, ceilings: Ceilings) -> pa.Table:
@@ -159,7 +167,7 @@ def _module_figures(sums: dict[str, Floats], there: tuple[Ints, Ints], view: Vie
         "known_flops_time": one["known_flops_time"],
         "flops": np.where(one["known_flops_time_total"] == 0, np.nan, one["flops"]),
     }
-    for name in ("bytes_accessed", "weight_bytes", "kv_read_bytes", "kv_write_bytes", "floor_bytes"):
+    for name in ("bytes_accessed", "bytes_upper", "weight_bytes", "kv_read_bytes", "kv_write_bytes", "floor_bytes"):
         figures[name] = np.where(one["known_bytes_time_total"] == 0, np.nan, one[name])
     return figures
 

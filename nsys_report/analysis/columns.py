@@ -58,7 +58,8 @@ _CLASS_FIGURES = (
     column("time_share", pa.float64(), "share of the program's time in all classes, 0 to 1"),
     column("launches_per_execution", pa.float64(), "kernels and such copies of the class in an execution; mean"),
     column("bytes_accessed", pa.int64(), "bytes an execution's kernels of the class must move, where known; median"),
-    column("weight_bytes", pa.int64(), "part of it: model parameters read"),
+    column("bytes_upper", pa.int64(), "bytes they may move at most; bytes_accessed where nothing is known to differ"),
+    column("weight_bytes", pa.int64(), "part of bytes_accessed: model parameters read"),
     column("kv_read_bytes", pa.int64(), "part of it: KV cache read"),
     column("kv_write_bytes", pa.int64(), "part of it: KV cache written"),
     column("floor_bytes", pa.int64(), "the fewest bytes: weights and KV cache, and optimizer state"),
@@ -99,7 +100,8 @@ COPIES = pa.schema(
 )
 """A row per program and kind of copy or memset; hlo_module null for those outside executions (per-execution figures null)."""
 
-_FACT_FIELDS = [f for f in FACTS if f.name not in {"hlo_module", "program_id", "hlo_instruction", *(c.name for c in COSTS)}]
+_PER_EXECUTION = {"bytes_upper", *(c.name for c in COSTS)}
+_FACT_FIELDS = [f for f in FACTS if f.name not in {"hlo_module", "program_id", "hlo_instruction"} | _PER_EXECUTION]
 
 INSTRUCTIONS = pa.schema(
     [
@@ -123,7 +125,8 @@ INSTRUCTIONS = pa.schema(
         column("kernel_class", WORD, "class; null where unknown"),
         column("class_detail", WORD, "finer kind within the class"),
         column("bytes_accessed", pa.int64(), "bytes an execution; null where unknown"),
-        column("weight_bytes", pa.int64(), "part of it: model parameters read"),
+        column("bytes_upper", pa.int64(), "bytes an execution may move at most; bytes_accessed where nothing is known to differ"),
+        column("weight_bytes", pa.int64(), "part of bytes_accessed: model parameters read"),
         column("kv_read_bytes", pa.int64(), "part of it: KV cache read"),
         column("kv_write_bytes", pa.int64(), "part of it: KV cache written"),
         column("flops", pa.int64(), "floating-point operations an execution; null where unknown"),

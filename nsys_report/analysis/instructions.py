@@ -19,7 +19,9 @@ from nsys_report.analysis.quantiles import grouped_quantiles
 from nsys_report.analysis.tables import Column, divide, module_columns, table, words
 from nsys_report.analysis.view import Flags, Ints, View, coded
 
-_FROM_FACTS = [f.name for f in FACTS if f.name not in {"hlo_module", "program_id", "hlo_instruction", *(c.name for c in COSTS)}]
+_FROM_FACTS = [
+    f.name for f in FACTS if f.name not in {"hlo_module", "program_id", "hlo_instruction", "bytes_upper", *(c.name for c in COSTS)}
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,6 +138,43 @@ def test_optimizer_state_is_needed_traffic() -> None:
     assert (row["floor_bytes"], row["wasted_bytes"], row["floor_measured_ns"]) == (600, 0, 300)
 
 
+def test_the_upper_bound_of_bytes_is_per_execution_too() -> None:
+    facts = [
+        fact("gather", kernel_class="other", bytes_accessed=100, bytes_upper=150),
+        fact("copy", kernel_class="other", bytes_accessed=30),
+    ]
+    parts = [kernel(0, 10, 0, 0), kernel(10, 20, 0, 0, bytes_accessed=0), kernel(20, 30, 0, 0), kernel(30, 40, 0, 1)]
+    found = analyse(joined(parts, facts), CEILINGS)
+    assert {r["hlo_instruction"]: (r["bytes_accessed"], r["bytes_upper"]) for r in found.instructions.to_pylist()} == {
+        "gather": (200, 300),
+        "copy": (30, 30),
+    }
+    assert found.classes.to_pylist()[0]["bytes_upper"] == 330
+
+
+@pytest.mark.parametrize(
+    ("moved", "kernels", "time_ms", "measured_ms", "nominal_ms", "percent"),
+    [
+        (4.14e9, 444, 18.3, 17.8, 15.2, 97.1),  # TinyLlama f32
+        (2.38e9, 621, 11.4, 10.2, 8.7, 89.6),  # Qwen3-0.6B f32
+        (1.19e9, 648, 6.7, 5.1, 4.4, 76.2),  # Qwen3-0.6B bf16
+    ],
+)
+def test_published_results_of_small_decoders_on_gb10(
+    moved: float, kernels: int, time_ms: float, measured_ms: float, nominal_ms: float, percent: float
+) -> None:
+    each, time = int(moved / kernels), int(time_ms * 1e6 / kernels)
+    costs = {"bytes_accessed": each, "weight_bytes": each, "kv_read_bytes": 0, "kv_write_bytes": 0}
+    rows = [kernel(n * time, (n + 1) * time, 0, 0) for n in range(kernels)]
+    found = analyse(joined(rows, [fact("w", kernel_class="weights", **costs)]), find_ceilings("NVIDIA GB10"))
+    (module,), (row,), (step,) = (t.to_pylist() for t in (found.modules, found.classes, found.steps))
+    assert (module["kernels_per_execution"], row["launches_per_execution"]) == (kernels, kernels)
+    assert round(row["floor_measured_ns"] / 1e6, 1) == measured_ms
+    assert round(row["floor_nominal_ns"] / 1e6, 1) == nominal_ms
+    assert round(row["share_of_measured"] * 100, 1) == percent
+    assert round(step["floor_ns"] / 1e6, 1) == measured_ms
+
+
 def test_published_results_of_a_decoder_on_gb10() -> None:
     """53.0 GB of bf16 weights in 243 ms of kernels: floors 227.5 and 194.1 ms, 93.6 % of the measured ceiling."""
     costs = {"bytes_accessed": 53_000_000_000, "weight_bytes": 53_000_000_000, "kv_read_bytes": 0, "kv_write_bytes": 0}
