@@ -1,0 +1,115 @@
+"""From a joined and analysed capture to findings: every rule, no moment claimed twice, the largest gain first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from nsys_report.analysis.results import AnalysisResults
+from nsys_report.capture.health import Health
+from nsys_report.capture.health import health as judge
+from nsys_report.findings.draft import Draft, Source, places
+from nsys_report.findings.model import Elsewhere, Finding
+from nsys_report.findings.rules import CAPTURE_RULES, PROGRAM_RULES
+from nsys_report.findings.step import Context, Step, make_context
+from nsys_report.findings.thresholds import threshold
+from nsys_report.joined import Joined
+
+PACED = 0.3
+"""Share of a step that the device waits for the host from which the host sets the pace."""
+
+
+def find(joined: Joined, results: AnalysisResults, health: Health | None = None) -> tuple[Finding, ...]:
+    """What costs time in a capture, by the time to be gained over the capture; ties by share.
+
+    A damaged capture comes first and is judged no further. Findings whose gain the capture cannot decide come last.
+    """
+    context = make_context(joined, results, judge(joined.capture) if health is None else health)
+    found = [_finding(draft) for rule in CAPTURE_RULES for draft in rule(context)]
+    for step in context.steps:
+        drafts = [draft for rule in PROGRAM_RULES for draft in rule(context, step)]
+        found += _settled(step, drafts)
+    return tuple(sorted(_merged(found), key=_rank))
+
+
+def _rank(finding: Finding) -> tuple[bool, bool, float, float]:
+    return (not finding.damage, finding.gain_ns is None, -finding.total_gain_ns, -(finding.share or 0.0))
+
+
+def _settled(step: Step, drafts: Sequence[Draft]) -> Iterable[Finding]:
+    """Findings whose gains together take no more from any source than there is; what is left too small goes."""
+    left: dict[Source, float] = {("part", *part): max(time, step.mean.get(part, 0.0)) for part, time in step.typical.items()}
+    left |= {("instruction", str(record["instruction_id"])): step.spent(record) for record in step.instructions}
+    least = threshold("programs", "least_gain_share") * step.wall_ns
+    for draft in drafts:
+        gain = 0.0
+        for source, wanted in draft.claims.items():
+            taken = min(wanted, left.get(source, 0.0))
+            left[source] = left.get(source, 0.0) - taken
+            gain += taken
+        if not draft.is_decided:
+            yield _finding(draft, step)
+        elif gain >= least:
+            yield _finding(draft, step, gain)
+
+
+def _finding(draft: Draft, step: Step | None = None, gain: float | None = None) -> Finding:
+    made = Finding(
+        slug=draft.slug,
+        title=draft.title,
+        why=draft.why,
+        remedy=draft.remedy,
+        confidence=draft.confidence,
+        basis=draft.basis,
+        gain_ns=gain,
+        figures=draft.figures,
+        to_capture=draft.to_capture,
+        damage=draft.damage,
+    )
+    if step is None:
+        return made
+    caveat = _caveat(step) if any(source[0] == "instruction" for source in draft.claims) else ""
+    return replace(
+        made,
+        hlo_module=step.key.hlo_module,
+        program_id=step.key.program_id,
+        executions=step.executions,
+        share=gain / step.wall_ns if gain is not None and step.wall_ns else None,
+        tokens_per_s=_tokens(step, gain),
+        basis=f"{draft.basis}.{caveat}",
+        confidence="possible" if caveat else draft.confidence,
+        places=places(step, draft.records),
+        place_count=len(draft.records),
+    )
+
+
+def _tokens(step: Step, gain: float | None) -> float | None:
+    """Tokens a second that a shorter step would win."""
+    if gain is None or step.tokens is None or gain >= step.wall_ns:
+        return None
+    return step.tokens * 1e9 / (step.wall_ns - gain) - step.tokens * 1e9 / step.wall_ns
+
+
+def _caveat(step: Step) -> str:
+    """What keeps a shorter kernel from shortening the step: a device that waits for the host anyway."""
+    idle = step.wall_ns - step.kernel_ns
+    waits = step.part(("copies", "waiting_for_result"), ("copies", "to_host"), ("host", "synchronising"))
+    launching = step.part(("launch", "launch_call"), ("launch", "launch_latency"))
+    if launching >= PACED * step.wall_ns:
+        return " The host's launches set this program's pace: only fewer launches shorten the step."
+    if idle >= PACED * step.wall_ns and waits == 0:
+        return " The host sets this program's pace and never waits for the device: shorter kernels shorten no step before it does."
+    return ""
+
+
+def _merged(found: Iterable[Finding]) -> list[Finding]:
+    """One finding for each cause: that of the program with most to gain, the others' named in it."""
+    by_slug: dict[str, list[Finding]] = {}
+    for finding in found:
+        by_slug.setdefault(finding.slug, []).append(finding)
+    merged = []
+    for same in by_slug.values():
+        first, *others = sorted(same, key=lambda f: -f.total_gain_ns)
+        also = tuple(Elsewhere(f.hlo_module, f.program_id, f.gain_ns, f.executions) for f in others if f.hlo_module is not None)
+        merged.append(replace(first, also=also))
+    return merged

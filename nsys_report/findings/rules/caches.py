@@ -1,0 +1,179 @@
+"""KV caches: copied or rewritten to add one entry, gathered whole; and attention that writes its scores out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from nsys_report.findings.draft import Draft, from_instructions, launches, moved
+from nsys_report.findings.model import Figure
+from nsys_report.findings.overlap import alone_ns
+from nsys_report.findings.step import Context, Record, Step
+from nsys_report.findings.thresholds import threshold
+from nsys_report.words import duration, size, things
+
+COPIES_CACHE = "copies a cache"
+"""The rule of classification that tells a cache's copy from others."""
+
+
+def copied_caches(context: Context, step: Step) -> Iterator[Draft]:
+    """Whole caches copied, filled or rewritten where a step adds a few entries."""
+    copies = step.where(lambda r: r["class_rule"] == COPIES_CACHE)
+    rewrites = [r for r in step.of("kv_write", "update") if _is_rewrite(r)]
+    fills = step.where(lambda r: _fills_cache(step, r, [*copies, *rewrites]))
+    mine = [*copies, *rewrites, *fills]
+    entries = sum(r["kv_write_bytes"] or 0 for r in step.of("kv_write"))
+    total = moved(mine)
+    if not mine or not total:
+        return
+    time = alone_ns(context, step, mine)
+    gain = time * max(1 - 2 * entries / total, 0.0)
+    if gain < threshold("caches", "least_share") * step.kernel_ns:
+        return
+    looped = _in_loop(step, mine)
+    yield Draft(
+        slug="cache-copied",
+        title=f"KV caches are {_how(copies, rewrites, fills)} whole to add {size(entries)} of new entries",
+        why=_why_copied(step, copies, rewrites, fills, looped),
+        remedy=(
+            "Update the cache in place: carry it through the loop and write the new entries into it at the layer's index, instead of "
+            "passing each layer's cache in and stacking the results (scan's xs and ys); or keep one buffer a layer and unroll."
+            if looped
+            else "Donate the cache (jax.jit(..., donate_argnums=...)) and return it updated, so that XLA writes into the same buffer; do not "
+            "keep a reference to the old one."
+        ),
+        confidence="likely",
+        basis="The time in which only these ran, less that of the new entries' share of the bytes",
+        claims=from_instructions(step, mine, gain),
+        figures=(
+            Figure("bytes", "bytes moved", total, "bytes"),
+            Figure("entry_bytes", "new entries", entries, "bytes"),
+            Figure("time_ns", "time", sum(step.spent(r) for r in mine), "ns"),
+            Figure("copy_bytes", "moved by copies", moved(copies), "bytes"),
+            Figure("rewrite_bytes", "moved by rewriting updates", moved(rewrites), "bytes"),
+            Figure("fill_bytes", "filled", moved(fills), "bytes"),
+            Figure("cause", "cause", "passes through a loop" if looped else "is not updated in place"),
+        ),
+        records=tuple(mine),
+    )
+
+
+def _how(copies: Sequence[Record], rewrites: Sequence[Record], fills: Sequence[Record]) -> str:
+    words = [word for word, some in (("filled", fills), ("rewritten", rewrites), ("copied", copies)) if some]
+    return " and ".join((", ".join(words[:-1]), words[-1])) if len(words) > 1 else words[0]
+
+
+def _why_copied(step: Step, copies: Sequence[Record], rewrites: Sequence[Record], fills: Sequence[Record], looped: bool) -> str:
+    named = (("fills of new buffers", fills), ("updates that rewrite more than their entries", rewrites), ("copies", copies))
+    parts = [f"{word} {size(moved(some))} in {duration(sum(step.spent(r) for r in some))}" for word, some in named if some]
+    cause = (
+        "The cache passes through a loop as input and stacked output: XLA fills a new buffer, writes a whole layer's cache into it in each "
+        "iteration and copies it back into the argument's buffer"
+        if looped
+        else "The buffer that the new entry goes into may not be overwritten, so XLA copies the whole cache first"
+    )
+    return f"{cause}: {', '.join(parts)} a step."
+
+
+def _is_rewrite(record: Record) -> bool:
+    entries = record["kv_write_bytes"] or 0
+    return bool(
+        entries and (record["bytes_accessed"] or 0) > threshold("caches", "rewritten") * entries and record["bytes_accessed"] > 1 << 20
+    )
+
+
+def _fills_cache(step: Step, record: Record, others: Sequence[Record]) -> bool:
+    """Whether a fill makes a buffer of the shape of a cache that is copied or rewritten."""
+    if (record["kernel_class"], record["class_detail"]) != ("other", "broadcast"):
+        return False
+    caches = {shape for other in others for shape in _shapes(step, other)}
+    return bool(caches & _shapes(step, record))
+
+
+def _shapes(step: Step, record: Record) -> set[tuple[str, tuple[int, ...]]]:
+    instruction = step.module.instruction(record["hlo_instruction"]) if step.module is not None else None
+    return {(leaf.element_type, leaf.dimensions) for leaf in instruction.shape.leaves if len(leaf.dimensions) > 1} if instruction else set()
+
+
+def _in_loop(step: Step, mine: Sequence[Record]) -> bool:
+    """Whether one of them stands in a loop's body, or reads what a loop returns."""
+    module = step.module
+    if module is None:
+        return False
+    bodies = {name for c in module.computations for i in c.instructions if i.opcode == "while" for name in i.called}
+    for record in mine:
+        if module.home.get(record["hlo_instruction"]) in bodies:
+            return True
+        instruction = module.instruction(record["hlo_instruction"])
+        sources = [module.instruction(o.name) for o in instruction.operands] if instruction is not None else []
+        if any(source is not None and source.opcode in ("while", "get-tuple-element") for source in sources):
+            return True
+    return False
+
+
+def gathered_context(context: Context, step: Step) -> Iterator[Draft]:
+    """Cache entries gathered into a buffer of their own before attention reads them."""
+    mine = step.of("kv_gather")
+    read = sum(r["kv_read_bytes"] or 0 for r in mine)
+    gain = alone_ns(context, step, mine)
+    if not mine or gain < threshold("caches", "least_share") * step.kernel_ns:
+        return
+    attention = sum(step.spent(r) for r in step.of("attention"))
+    yield Draft(
+        slug="context-gathered",
+        title=f"Each step gathers the whole context bucket, {size(read)} of keys and values, into a buffer of its own",
+        why=(
+            f"{things(launches(mine), 'kernel')} read {size(read)} of cache entries, write them out ({duration(gain)}), and attention reads "
+            f"them again. The program always takes the full bucket, whatever part of it the position needs; attention over it takes "
+            f"another {duration(attention)}."
+        ),
+        remedy=(
+            "Let attention read the pages where they are (a paged attention kernel, or a gather that fuses into its products), and choose "
+            "the smallest of a few bucket sizes that holds the context."
+        ),
+        confidence="likely",
+        basis="The gathers' own time; what a shorter context would save besides depends on positions, which the capture does not hold",
+        claims=from_instructions(step, mine, gain),
+        figures=(
+            Figure("read_bytes", "entries gathered", read, "bytes"),
+            Figure("time_ns", "time of the gathers", gain, "ns"),
+            Figure("attention_ns", "attention over the bucket", attention, "ns"),
+            Figure("kernels", "gathers", launches(mine), "count"),
+        ),
+        records=tuple(mine),
+        to_capture="the positions of the captured steps (in the server's log), to compare the context's length with the bucket",
+    )
+
+
+def written_scores(context: Context, step: Step) -> Iterator[Draft]:
+    """Attention whose scores are written to memory between its two products."""
+    between = [r for r in step.of("attention", "softmax") if _moves_scores(context, r)]
+    gain, total = alone_ns(context, step, between), moved(between)
+    if not between or gain < threshold("attention", "least_share") * step.kernel_ns:
+        return
+    yield Draft(
+        slug="scores-written",
+        title=f"Attention writes its scores out: {size(total)} move between its two products",
+        why=(
+            f"Scores, softmax and weights of every query and key go to memory and back in {things(launches(between), 'kernel')}, "
+            f"{duration(gain)} a step; a fused attention kernel keeps them on the chip."
+        ),
+        remedy=(
+            "Use a fused attention: jax.nn.dot_product_attention with implementation='cudnn', or a flash attention kernel; smaller chunks "
+            "or a context bucket that fits shrink it meanwhile."
+        ),
+        confidence="likely",
+        basis="The time of the kernels between the two products, none of which a fused kernel needs",
+        claims=from_instructions(step, between, gain),
+        figures=(
+            Figure("bytes", "scores moved", total, "bytes"),
+            Figure("time_ns", "time", gain, "ns"),
+            Figure("kernels", "kernels", launches(between), "count"),
+        ),
+        records=tuple(between),
+    )
+
+
+def _moves_scores(context: Context, record: Record) -> bool:
+    """Whether moving bytes is a good part of a kernel's time: it is not just waiting to start."""
+    needed = context.bytes_ns(record["bytes_accessed"] or 0)
+    return bool(needed >= threshold("attention", "bandwidth_bound") * record["time_per_execution_ns"])

@@ -1,0 +1,84 @@
+"""The capture itself: damaged, disturbed by the profiler, or full of autotuning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow.compute as pc
+
+from nsys_report.findings.draft import Draft
+from nsys_report.findings.model import Figure
+from nsys_report.findings.step import Context, Step
+from nsys_report.findings.thresholds import threshold
+from nsys_report.words import count, duration, share
+
+
+def damaged(context: Context) -> Iterator[Draft]:
+    """A capture from which nothing can be said of the device's work."""
+    for item in context.health.items:
+        if item.severity == "fatal":
+            yield Draft(
+                slug=f"damaged-{item.slug}",
+                title=f"This capture cannot be trusted: {item.text}",
+                why="What the device did is not in it, so that idle time, kernel times and shares would mislead. They are not judged.",
+                remedy=f"{item.remedy[:1].upper()}{item.remedy[1:]}." if item.remedy else "Capture again.",
+                confidence="sure",
+                basis="The capture's own records",
+                is_decided=False,
+                to_capture=item.remedy,
+                damage=True,
+            )
+
+
+def whole_graphs(context: Context) -> Iterator[Draft]:
+    """Graphs recorded whole: their time is known, and nothing of what is inside."""
+    if context.health.graph_mode == "graph" and not context.health.is_damaged:
+        yield Draft(
+            slug="graphs-whole",
+            title="CUDA graphs are recorded whole: when they ran is known, their kernels are not",
+            why="No kernel can be joined to an instruction, so nothing can be said of what takes a step's time on the device.",
+            remedy="Capture again with nsys profile --cuda-graph-trace=node.",
+            confidence="sure",
+            basis="The capture's own records",
+            is_decided=False,
+            to_capture="with --cuda-graph-trace=node",
+        )
+
+
+def profiler(context: Context, step: Step) -> Iterator[Draft]:
+    """The profiler's own work in a good part of the steps."""
+    time = step.of_category("profiler")
+    if time < threshold("capture", "profiler_share") * step.wall_ns:
+        return
+    yield Draft(
+        slug="profiler-overhead",
+        title=f"The profiler itself holds the GPU up {duration(time)} of each step",
+        why=f"That is {share(time / step.wall_ns)} of the step, which without the profiler is that much shorter.",
+        remedy="Trace less: -t cuda,nvtx -s none --cpuctxsw=none, and fewer steps.",
+        confidence="sure",
+        basis="The profiler's own record of its overhead",
+        claims={("part", "profiler", "profiler"): time},
+        figures=(Figure("time_ns", "time", time, "ns"),),
+    )
+
+
+def autotuning(context: Context) -> Iterator[Draft]:
+    """Kernels that the autotuner ran inside the window."""
+    coverage = context.results.coverage
+    tuned = coverage.filter(pc.equal(coverage["scope"].cast("string"), "autotuning"))
+    whole = coverage.filter(pc.equal(coverage["scope"].cast("string"), "total"))
+    time, total = (pc.sum(t["kernel_time_ns"]).as_py() or 0 for t in (tuned, whole))
+    if not time or time < threshold("capture", "autotuning_share") * total:
+        return
+    number = pc.sum(tuned["kernels"]).as_py()
+    yield Draft(
+        slug="autotuning-inside",
+        title=f"{share(time / total)} of the kernel time is autotuning: {count(number)} kernels, {duration(time)}",
+        why="XLA tries candidates when it compiles; they belong to no program's execution.",
+        remedy="Keep the autotuner's results (--xla_gpu_per_fusion_autotune_cache_dir=DIR) or compiled programs (jax_compilation_cache_dir); "
+        "start the capture after the warm-up.",
+        confidence="sure",
+        basis="Kernels in ranges without a program",
+        figures=(Figure("kernels", "kernels", number, "count"), Figure("time_ns", "time", time, "ns")),
+        is_decided=False,
+    )

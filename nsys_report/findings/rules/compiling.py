@@ -1,0 +1,140 @@
+"""Programs compiled while the capture ran, several at once, or once for each shape of their input."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from hlo_mapping.dump.program import Program
+from nsys_report.analysis.intervals import length, union
+from nsys_report.analysis.view import coded, ints
+from nsys_report.findings.draft import Draft
+from nsys_report.findings.model import Figure
+from nsys_report.findings.step import Context
+from nsys_report.findings.thresholds import threshold
+from nsys_report.words import count, duration
+
+_COMPILE = re.compile(r"^XlaCompile:#module=(?P<module>[^,#]+)")
+
+
+def compiled_inside(context: Context) -> Iterator[Draft]:
+    """Compilation within the capture's window."""
+    ranges, span = _compilations(context), context.joined.capture.info.span_ns
+    if not ranges or span is None:
+        return
+    starts, ends = (np.array([r[i] for rs in ranges.values() for r in rs], np.int64) for i in (0, 1))
+    time = length(union(starts, ends))
+    if time < threshold("compiling", "least_share") * (span[1] - span[0]):
+        return
+    number, most = len(starts), Counter({name: len(rs) for name, rs in ranges.items()}).most_common(1)[0]
+    together = _most_together(starts, ends)
+    again = f" {most[0]} was compiled {count(most[1])} times: once for each shape or type that it was called with." if most[1] > 1 else ""
+    yield Draft(
+        slug="compiled-inside",
+        title=f"{count(number)} programs were compiled while the capture ran, {duration(time)} of {duration(span[1] - span[0])}",
+        why=f"Steps that wait for a compilation say nothing of the program's speed.{again}",
+        remedy=(
+            "Call the function with a bounded set of shapes (pad lengths to a few buckets), compile them before serving, and keep compiled "
+            "programs (jax_compilation_cache_dir); start the capture after the warm-up."
+        ),
+        confidence="sure",
+        basis="XLA's own ranges around compilation, by union; what an execution would gain depends on how often a new shape comes",
+        figures=(
+            Figure("compilations", "compilations", number, "count"),
+            Figure("time_ns", "time", time, "ns"),
+            Figure("most_compiled", "compiled most often", most[0]),
+            Figure("times", "times", most[1], "count"),
+            Figure("together", "at the same time at most", together, "count"),
+        ),
+        is_decided=False,
+    )
+    if together >= threshold("compiling", "concurrent"):
+        yield _in_parallel(together, time, int((ends - starts).sum()))
+
+
+def _in_parallel(together: int, time: int, total: int) -> Draft:
+    return Draft(
+        slug="compiled-in-parallel",
+        title=f"Up to {count(together)} programs were compiled at the same time",
+        why=f"They hold each other up: their compilations take {duration(total)} together, within {duration(time)}. In one service 36 "
+        f"programs took 1,271 s nineteen at a time and 520 s one at a time.",
+        remedy="Compile one program at a time (or a few), largest first.",
+        confidence="possible",
+        basis="XLA's own ranges around compilation overlap",
+        figures=(
+            Figure("together", "at the same time at most", together, "count"),
+            Figure("time_ns", "time", time, "ns"),
+            Figure("total_ns", "added up", total, "ns"),
+        ),
+        is_decided=False,
+        to_capture="the same start with compilations one after another, to compare",
+    )
+
+
+def _compilations(context: Context) -> Mapping[str, list[tuple[int, int]]]:
+    """XLA's compilation ranges that have ended, by module."""
+    nvtx = context.joined.capture.nvtx
+    found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    if nvtx is None or not len(nvtx):
+        return found
+    text, (start, _), (end, closed) = coded(nvtx, "text"), ints(nvtx, "start_ns"), ints(nvtx, "end_ns")
+    for code, word in enumerate(text.words):
+        match = _COMPILE.match(word or "")
+        if match:
+            rows = np.flatnonzero((text.codes == code) & closed)
+            found[match["module"]] += list(zip(start[rows].tolist(), end[rows].tolist(), strict=True))
+    return {name: rows for name, rows in found.items() if rows}
+
+
+def _most_together(starts: np.ndarray, ends: np.ndarray) -> int:
+    times = np.concatenate((starts, ends))
+    change = np.concatenate((np.ones(len(starts)), -np.ones(len(ends))))
+    order = np.lexsort((change, times))
+    return int(np.cumsum(change[order]).max()) if len(order) else 0
+
+
+def shape_variants(context: Context) -> Iterator[Draft]:
+    """Programs that ran and differ only in the sizes of their arrays."""
+    groups: dict[tuple[str, ...], list[Program]] = defaultdict(list)
+    for program in context.joined.programs.values():
+        if program.module is not None and len(program.module.entry.instructions) > 1:
+            groups[_form(program)].append(program)
+    for programs in groups.values():
+        if len(programs) < threshold("compiling", "least_variants") or not _has_kernels(context, programs):
+            continue
+        shapes = sorted({_arguments(p) for p in programs})
+        yield Draft(
+            slug="shape-variants",
+            title=f"{count(len(programs))} programs {programs[0].name} differ only in the sizes of their arrays",
+            why=f"Each shape that {programs[0].name} is called with is compiled, loaded and kept on its own: {'; '.join(shapes[:3])}"
+            + (" ..." if len(shapes) > 3 else "."),
+            remedy="Pad inputs to a few bucket sizes: with 6 buckets in place of 163 lengths, one service compiled 7.6 s instead of 264 s and ran "
+            "13 % slower from padding.",
+            confidence="sure",
+            basis="The dump: same operations in the same order, other sizes",
+            figures=(Figure("programs", "programs", len(programs), "count"), Figure("shapes", "different arguments", len(shapes), "count")),
+            is_decided=False,
+            to_capture="the process from its start, to see what compiling them takes",
+        )
+
+
+def _form(program: Program) -> tuple[str, ...]:
+    """A program without its sizes: its name, and the operations and types of its entry."""
+    assert program.module is not None
+    types = [f"{i.opcode} {' '.join(leaf.element_type for leaf in i.shape.leaves)}" for i in program.module.entry.instructions]
+    return (program.name, *types)
+
+
+def _arguments(program: Program) -> str:
+    assert program.module is not None
+    return ", ".join(p.shape.text(layouts=False) for p in program.module.entry.parameters)
+
+
+def _has_kernels(context: Context, programs: list[Program]) -> bool:
+    table = context.joined.executions
+    numbers = {p.number for p in programs}
+    rows = zip(table["program_id"].to_pylist(), table["kernel_count"].to_pylist(), strict=True)
+    return any(number in numbers and kernels for number, kernels in rows)

@@ -1,0 +1,110 @@
+"""Devices and threads that wait for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from nsys_report.analysis.intervals import Ints, union, within
+from nsys_report.analysis.view import ints
+from nsys_report.findings.draft import Draft, from_instructions, launches, moved
+from nsys_report.findings.model import Figure
+from nsys_report.findings.overlap import alone_ns
+from nsys_report.findings.step import Context, Step
+from nsys_report.findings.thresholds import threshold
+from nsys_report.words import count, duration, share, size
+
+
+def exposed_collectives(context: Context, step: Step) -> Iterator[Draft]:
+    """Collectives during which nothing else runs on their device."""
+    mine = step.of("other", "collective")
+    alone = alone_ns(context, step, mine)
+    if not mine or alone < threshold("devices", "least_share") * step.wall_ns:
+        return
+    time, number = sum(step.spent(r) for r in mine), launches(mine)
+    waiting = _waiting_for_others(context, step, [r["instruction_id"] for r in mine])
+    late = f" Of that, {duration(waiting)} pass before the last device has begun the same collective." if waiting is not None else ""
+    yield Draft(
+        slug="collectives-exposed",
+        title=f"{count(number)} collectives take {duration(time)} of each step, {share(alone / time)} of it with nothing beside them",
+        why=f"They move {size(moved(mine))} in an execution; computation that needs their result waits.{late}",
+        remedy=(
+            "Overlap them with work that does not need their result (the latency-hiding scheduler: "
+            "--xla_gpu_enable_latency_hiding_scheduler=true), merge small ones, or shard so that fewer are needed; devices that arrive late "
+            "are a matter of balance and of dispatch."
+        ),
+        confidence="possible",
+        basis="Their time in which no other kernel ran on the device; how much of it can be hidden depends on the program",
+        claims=from_instructions(step, mine, alone),
+        figures=(
+            Figure("collectives", "collectives", number, "count"),
+            Figure("time_ns", "their time", time, "ns"),
+            Figure("alone_ns", "with nothing beside them", alone, "ns"),
+            Figure("waiting_ns", "waiting for the last device", waiting, "ns"),
+            Figure("bytes", "bytes", moved(mine), "bytes"),
+        ),
+        records=tuple(mine),
+    )
+
+
+def _waiting_for_others(context: Context, step: Step, instructions: list[int]) -> float | None:
+    """From a device's start of a collective to the last device's, a step; None where executions on devices do not pair up."""
+    view, chosen = context.view, context.in_step(step)
+    devices = np.unique(view.device[chosen])
+    if len(devices) < 2:
+        return None
+    waited, steps = 0.0, 0
+    for instruction in instructions:
+        starts = [view.start[chosen & (view.instruction == instruction) & (view.device == device)] for device in devices]
+        if len({len(s) for s in starts}) != 1:
+            return None
+        together = np.stack(starts)
+        waited += float((together.max(axis=0) - together).sum())
+        steps = max(steps, together.size)
+    return waited / steps if steps else None
+
+
+def other_threads(context: Context, step: Step) -> Iterator[Draft]:
+    """Executions that were launched and had to wait while the device ran another thread's."""
+    waited, runs = _waited_for_others(context, step)
+    mean = float(waited.mean()) if len(waited) else 0.0
+    if mean < threshold("programs", "least_gain_share") * step.wall_ns:
+        return
+    affected = int((waited > 0).sum())
+    yield Draft(
+        slug="waits-for-other-thread",
+        title=f"{count(affected)} of {count(runs)} executions wait for another thread's, {duration(waited[waited > 0].mean())} each",
+        why=f"Two or more host threads launch on one device, which runs their executions one after the other: on average an execution starts "
+        f"{duration(mean)} later than it could.",
+        remedy="If latency matters, give the programs a device each or one queue that decides the order; if throughput does, this is the "
+        "device being busy and no loss.",
+        confidence="sure",
+        basis="From the return of the launching call to the start on the device, as far as another thread's kernels ran then; mean over all",
+        claims={("part", "other_executions", "kernels"): mean},
+        figures=(
+            Figure("mean_ns", "wait on average", mean, "ns"),
+            Figure("executions", "executions that waited", affected, "count"),
+            Figure("each_ns", "one of those", float(waited[waited > 0].mean()), "ns"),
+        ),
+    )
+
+
+def _waited_for_others(context: Context, step: Step) -> tuple[Ints, int]:
+    """For each complete execution the time between its launch and its start in which other threads' kernels ran, ns."""
+    view = context.view
+    runs = view.executions
+    threads = np.unique(runs.thread[runs.thread >= 0])
+    if len(threads) < 2:
+        return np.empty(0, np.int64), 0
+    returned, known = ints(context.joined.activities, "launch_end_ns")
+    mine = np.flatnonzero(context.in_step(step) & known)
+    first = mine[np.unique(view.execution[mine], return_index=True)[1]]
+    waited = np.zeros(len(first), np.int64)
+    thread = np.append(runs.thread, -1)[view.execution]
+    for device in np.unique(view.device[first]):
+        for one in np.unique(thread[first]):
+            here = (view.device[first] == device) & (thread[first] == one)
+            others = view.kernel & (view.device == device) & (thread != one) & (view.execution >= 0)
+            waited[here] = within(union(view.start[others], view.end[others]), returned[first[here]], view.start[first[here]])
+    return waited, len(first)

@@ -1,0 +1,202 @@
+"""The device waits for the host: between steps, for state that crosses each step, for inputs, for results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from nsys_report.analysis.attribution import windows
+from nsys_report.analysis.intervals import Ints
+from nsys_report.analysis.modules import intervals_to_next
+from nsys_report.findings.draft import Draft, from_parts
+from nsys_report.findings.model import Figure
+from nsys_report.findings.step import Context, Step
+from nsys_report.findings.thresholds import threshold
+from nsys_report.words import count, duration, share, size, things
+
+TAKING = (("copies", "waiting_for_result"), ("copies", "copies_out"), ("copies", "to_host"))
+PREPARING = (("copies", "copies_in"), ("copies", "to_device"), ("copies", "copies_on_device"), ("copies", "pageable_copy"))
+ELSEWHERE = (("host", "host_work"), ("host", "synchronising"), ("host", "allocation"), ("copies", "between_copies"))
+BETWEEN = (*TAKING, *PREPARING, *ELSEWHERE)
+"""Parts of the budget in which the device waits for what the host does between two calls of a program."""
+
+
+def copied(context: Context, step: Step, kind: str) -> tuple[float, float]:
+    """Copies of a kind between a program's executions: how many and how many bytes, for one step on average.
+
+    Copies that belong to an execution, such as a loop's condition read back, are not among them.
+    """
+    view = context.view
+    chosen = view.column("copy_kind").isin(frozenset({kind})) & (view.execution < 0)
+    number, total = _in_steps(context, step, view.start[chosen], view.device[chosen], view.cost("bytes")[0][chosen])
+    return number, total
+
+
+def helper_executions(context: Context, step: Step) -> float:
+    """Executions without a kernel in a step, on average: programs that only copy."""
+    runs = context.view.executions
+    empty = np.asarray(context.joined.executions["kernel_count"].to_numpy(), np.int64) == 0
+    return _in_steps(context, step, runs.start[empty], runs.device[empty], np.zeros(int(empty.sum()), np.int64))[0]
+
+
+def _in_steps(context: Context, step: Step, starts: Ints, device: Ints, size_of: Ints) -> tuple[float, float]:
+    """How many of these start in a program's steps, and their sizes, for one step on average."""
+    runs, span = context.view.executions, windows(context.view)
+    followed = intervals_to_next(context.view)[1]
+    mine = (runs.module == step.number) & runs.complete
+    mine = mine & followed if (mine & followed).any() else mine
+    number = total = 0.0
+    for one in np.unique(runs.device[mine]):
+        here, order = mine & (runs.device == one), np.argsort(starts[device == one], kind="stable")
+        times, sums = starts[device == one][order], np.concatenate(([0], np.cumsum(size_of[device == one][order])))
+        first, last = np.searchsorted(times, span.start[here]), np.searchsorted(times, span.end[here])
+        number += float((last - first).sum())
+        total += float((sums[last] - sums[first]).sum())
+    return number / int(mine.sum()), total / int(mine.sum())
+
+
+def crossing_state(context: Context, step: Step) -> Iterator[Draft]:
+    """Parameters, moments or caches that go to the device and come back in every step."""
+    (_, up), (_, down) = copied(context, step, "HtoD"), copied(context, step, "DtoH")
+    least = threshold("host", "least_state_bytes")
+    parameters = _parameter_bytes(step)
+    if min(up, down) < max(least, threshold("host", "least_state_share") * (parameters or 0)):
+        return
+    claims = from_parts(step, *TAKING, *ELSEWHERE) | from_parts(step, *PREPARING, share=min(down / up, 1.0))
+    whole = f", all {size(parameters)} of its arguments" if parameters and up >= parameters else ""
+    yield Draft(
+        slug="state-crosses-host",
+        title=f"The program's state crosses the host in every step: {size(up)} to the device and {size(down)} back",
+        why=(
+            f"Arguments come from host memory{whole} and results go back to it. The copies and what the host does between them take "
+            f"{duration(sum(claims.values()))} of each {duration(step.wall_ns)} step; the kernels take {duration(step.kernel_ns)}."
+        ),
+        remedy=(
+            "Keep the state on the device: pass the arrays that the last call returned straight into the next, donate them "
+            "(donate_argnums), and fetch them only for a checkpoint. Only the batch has to be copied."
+        ),
+        confidence="sure",
+        basis="Copies that no kernel hides, and the time between them; of what goes up, the share that comes back",
+        claims=claims,
+        figures=(
+            Figure("up_bytes", "to the device", up, "bytes"),
+            Figure("down_bytes", "to the host", down, "bytes"),
+            Figure("argument_bytes", "arguments of the program", parameters, "bytes"),
+            Figure("copies_ns", "copies that nothing hides", step.part(("copies", "to_device"), ("copies", "to_host")), "ns"),
+            Figure("between_ns", "between copies", step.part(("copies", "between_copies")), "ns"),
+            Figure("kernel_ns", "kernel time", step.kernel_ns, "ns"),
+        ),
+    )
+
+
+def _parameter_bytes(step: Step) -> int | None:
+    return sum(p.shape.byte_size for p in step.module.entry.parameters) if step.module is not None else None
+
+
+def waiting_for_host(context: Context, step: Step) -> Iterator[Draft]:
+    """Idle time of which the host's work between two calls is the reason."""
+    claims = from_parts(step, *BETWEEN)
+    idle = sum(claims.values())
+    if any(crossing_state(context, step)) or idle < threshold("host", "least_idle_share") * step.wall_ns:
+        return
+    (ups, up), (downs, down) = copied(context, step, "HtoD"), copied(context, step, "DtoH")
+    helpers = helper_executions(context, step)
+    read_back = downs >= 0.5
+    yield Draft(
+        slug="waiting-for-host",
+        title=f"The GPU stands idle {duration(idle)} of each {duration(step.wall_ns)} step for what the host does between two calls",
+        why=_why_waiting(step, ups, up, downs, down, helpers),
+        remedy=_remedy(read_back, ups, helpers),
+        confidence="likely",
+        basis="Idle time by cause, from API calls and copies; whether the next call needs the result on the host, a capture cannot show",
+        claims=claims,
+        figures=(
+            Figure("idle_ns", "idle", idle, "ns"),
+            Figure("idle_share", "share of the step", idle / step.wall_ns, "ratio"),
+            Figure("result_ns", "waiting for the result and its copy", step.part(*TAKING), "ns"),
+            Figure("host_ns", "host work", step.part(*ELSEWHERE), "ns"),
+            Figure("arguments_ns", "copying arguments in", step.part(*PREPARING), "ns"),
+            Figure("copies_in", "copies to the device", ups, "count"),
+            Figure("bytes_in", "bytes to the device", up, "bytes"),
+            Figure("copies_out", "copies to the host", downs, "count"),
+            Figure("bytes_out", "bytes to the host", down, "bytes"),
+            Figure("helper_executions", "executions of programs without kernels", helpers, "count"),
+        ),
+    )
+
+
+def _why_waiting(step: Step, ups: float, up: float, downs: float, down: float, helpers: float) -> str:
+    parts = []
+    if downs >= 0.5:
+        parts.append(
+            f"the result comes back ({things(round(downs), 'copy') if downs < 1.5 else f'{count(round(downs))} copies'}, {size(down)})"
+        )
+        parts.append(f"{duration(step.part(*TAKING))} pass until it is there")
+    if ups >= 0.5:
+        parts.append(f"{count(round(ups, 1))} arguments go up ({size(up)})")
+    if helpers >= 0.5:
+        parts.append(f"{count(round(helpers, 1))} programs without a kernel run to put them in place")
+    parts.append(f"the host itself takes {duration(step.part(*ELSEWHERE))}")
+    return f"In each step {', '.join(parts)}; kernels run for {share(step.kernel_ns / step.wall_ns)} of it."
+
+
+def _remedy(read_back: bool, ups: float, helpers: float) -> str:
+    parts = []
+    if read_back:
+        parts.append("Start the next call before reading this one's result: read one step late, or compute on the device what the next call "
+                     "needs (take the token there, keep the loss as an array)")  # fmt: skip
+    if ups >= 0.5:
+        parts.append("keep positions, tables and tokens on the device and pass on what the last call returned, instead of converting host "
+                     "arrays in every step" + (" (each conversion runs a program of its own)" if helpers >= 0.5 else ""))  # fmt: skip
+    parts.append("do several steps in one call")
+    text = "; ".join(parts)
+    return text[:1].upper() + text[1:] + "."
+
+
+def uploaded_inputs(context: Context, step: Step) -> Iterator[Draft]:
+    """Large inputs whose copy to the device nothing hides."""
+    number, up = copied(context, step, "HtoD")
+    claims = from_parts(step, ("copies", "to_device"), ("copies", "copies_in"), ("copies", "pageable_copy"))
+    time = sum(claims.values())
+    if up < threshold("host", "least_input_bytes") or time < threshold("programs", "least_gain_share") * step.wall_ns:
+        return
+    yield Draft(
+        slug="inputs-not-hidden",
+        title=f"The device waits while {size(up)} of inputs are copied to it in each step",
+        why=f"{count(round(number, 1))} copies a step take {duration(time)} in which no kernel runs.",
+        remedy="Copy the next step's inputs while this one computes (jax.device_put ahead of time, a prefetching loader), or copy less: "
+        "narrower types, and each array once.",
+        confidence="sure",
+        basis="Copies to the device that no kernel hides, and the calls that issue them",
+        claims=claims,
+        figures=(
+            Figure("up_bytes", "inputs", up, "bytes"),
+            Figure("copies", "copies", number, "count"),
+            Figure("time_ns", "time that nothing hides", time, "ns"),
+        ),
+    )
+
+
+def large_result(context: Context, step: Step) -> Iterator[Draft]:
+    """A decoding program whose logits go to the host: a token is four bytes."""
+    number, down = copied(context, step, "DtoH")
+    writes = sum(r["kv_write_bytes"] or 0 for r in step.instructions)
+    claims = from_parts(step, ("copies", "to_host"), ("copies", "copies_out"))
+    if not writes or down < threshold("host", "least_output_bytes") or not claims:
+        return
+    yield Draft(
+        slug="logits-to-host",
+        title=f"{size(down)} of logits are copied to the host in each step, where a token is 4 bytes",
+        why=f"The copy takes {duration(sum(claims.values()))}; what the host then does with the logits is part of its own time.",
+        remedy="Choose the token in the program (argmax, or sampling with a key) and return only that; return top-k logits where the caller "
+        "needs some.",
+        confidence="likely",
+        basis="The copy and the call that issues it, as far as nothing hides them",
+        claims=claims,
+        figures=(
+            Figure("down_bytes", "copied to the host", down, "bytes"),
+            Figure("copies", "copies", number, "count"),
+            Figure("time_ns", "time", sum(claims.values()), "ns"),
+        ),
+    )

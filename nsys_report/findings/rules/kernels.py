@@ -1,0 +1,56 @@
+"""Kernels so small that starting them decides."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from nsys_report.findings.draft import Draft, from_instructions, launches, moved
+from nsys_report.findings.model import Figure
+from nsys_report.findings.step import Context, Record, Step
+from nsys_report.findings.thresholds import threshold
+from nsys_report.words import count, duration, size
+
+
+def small_kernels(context: Context, step: Step) -> Iterator[Draft]:
+    """Many kernels that move next to nothing: each takes what a kernel takes at least."""
+    mine = step.where(lambda r: r["activity"] == "kernel" and _is_small(context, r))
+    number, time = launches(mine), sum(step.spent(r) for r in mine)
+    if number < threshold("kernels", "least_small") or time < threshold("kernels", "least_small_share") * step.kernel_ns:
+        return
+    least = min(r["time_min_ns"] / r["launches_per_execution"] for r in mine)
+    details = Counter[str]()
+    for record in mine:
+        details[record["class_detail"] or "unknown"] += round(record["launches_per_execution"])
+    kinds = ", ".join(f"{n:,} {detail}" for detail, n in details.most_common(4))
+    yield Draft(
+        slug="small-kernels",
+        title=f"{count(round(number))} of {count(step.kernels)} kernels are so small that starting them is most of their time",
+        why=(
+            f"They take {duration(time / number)} each and move {size(moved(mine))} in all, which the memory does in "
+            f"{duration(context.bytes_ns(moved(mine)))}: a kernel of this program takes {duration(least)} even for nothing ({kinds})."
+        ),
+        remedy=(
+            "Fewer, larger kernels: let norms, rotary embedding, residual adds and cache writes fuse with their neighbours (one write for "
+            "keys and values, one kernel for a norm), batch more rows, or write the layer's chain as one kernel."
+        ),
+        confidence="possible",
+        basis=f"{count(round(number))} launches at the {duration(least)} that the shortest of them takes: what fusing every one of them would save",
+        claims=from_instructions(step, mine, min(number * least, time)),
+        figures=(
+            Figure("kernels", "small kernels", number, "count"),
+            Figure("time_ns", "their time", time, "ns"),
+            Figure("bytes", "bytes they move", moved(mine), "bytes"),
+            Figure("least_ns", "the shortest one", least, "ns"),
+        ),
+        records=tuple(mine),
+    )
+
+
+def _is_small(context: Context, record: Record) -> bool:
+    """Whether an instruction's launches are short and their bytes, which must be known, do not explain it."""
+    each = record["time_per_execution_ns"] / record["launches_per_execution"]
+    if each > threshold("kernels", "small_ns") or record["bytes_accessed"] is None:
+        return False
+    needed = context.bytes_ns(record["bytes_accessed"]) / record["launches_per_execution"]
+    return bool(needed <= threshold("kernels", "small_bytes_share") * each)

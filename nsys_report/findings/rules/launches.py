@@ -1,0 +1,179 @@
+"""Getting work to the device: dispatch, graph launches and their updates, kernels launched one by one, loops run from the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from hlo_mapping.ir import Instruction
+from nsys_report.analysis.causes import READBACK_BYTES
+from nsys_report.findings.draft import Draft, from_parts
+from nsys_report.findings.model import Figure
+from nsys_report.findings.step import Context, Step
+from nsys_report.findings.thresholds import threshold
+from nsys_report.words import count, duration
+
+CALLS = (("launch", "launch_call"), ("launch", "launch_latency"))
+"""Parts of the budget in which the device waits for the next of many launches."""
+
+
+def dispatch(context: Context, step: Step) -> Iterator[Draft]:
+    """The time from XLA's taking the call to the first kernel: its own work, the graph's launch, the first kernel's latency."""
+    work, launch, first = (("host", "xla_dispatch"), ("launch", "graph_launch"), ("launch", "first_kernel_latency"))
+    traced = min(step.part(launch), graph_nodes(context, step) * threshold("launches", "node_trace_ns"))
+    left = 1 - traced / step.part(launch) if step.part(launch) else 1.0
+    claims = from_parts(step, work, first) | from_parts(step, launch, share=left)
+    time = sum(claims.values())
+    if time < threshold("launches", "least_launch_share") * step.wall_ns:
+        return
+    arguments = len(step.module.entry.parameters) if step.module is not None else None
+    many = f" It has {count(arguments)} arguments to handle." if arguments and arguments >= threshold("launches", "many_arguments") else ""
+    tracing = (
+        f" Of the {duration(step.part(launch))} in graph launches {duration(traced)} are put down to the tracing of single nodes and are "
+        f"not counted."
+        if traced
+        else ""
+    )
+    yield Draft(
+        slug="dispatch",
+        title=f"Dispatching an execution leaves the GPU idle {duration(time)}, for {duration(step.kernel_ns)} of kernels",
+        why=f"XLA's own work takes {duration(step.part(work))}, graph launch {duration(step.part(launch) - traced)}, and the first kernel "
+        f"starts {duration(step.part(first))} late.{many}{tracing}",
+        remedy="Larger executions: several steps or more rows in one call, fewer programs a step, fewer arguments (chain steps so that "
+        "their arrays stay). Work that is started before the device is done hides it.",
+        confidence="likely" if not traced else "possible",
+        basis="Idle time while XLA dispatches and until the first kernel starts"
+        + ("; what node tracing adds was measured on an H200" if traced else ""),
+        claims=claims,
+        figures=(
+            Figure("time_ns", "idle while dispatching", time, "ns"),
+            Figure("xla_ns", "XLA's own work", step.part(work), "ns"),
+            Figure("graph_launch_ns", "graph launch", step.part(launch), "ns"),
+            Figure("node_tracing_ns", "of it put down to tracing nodes", traced, "ns"),
+            Figure("first_kernel_ns", "first kernel's latency", step.part(first), "ns"),
+            Figure("kernel_ns", "kernel time", step.kernel_ns, "ns"),
+            Figure("arguments", "arguments of the program", arguments, "count"),
+        ),
+        to_capture="with --cuda-graph-trace=graph, to measure the graph launch without the tracing of its nodes" if traced else "",
+    )
+
+
+def graph_nodes(context: Context, step: Step) -> float:
+    """Activities in an execution that a graph launched and that were traced node by node."""
+    nodes = context.joined.activities["graph_node_id"].is_valid().to_numpy(zero_copy_only=False)
+    return float((nodes & context.in_step(step)).sum() / step.executions)
+
+
+def graph_updates(context: Context, step: Step) -> Iterator[Draft]:
+    """Nodes of a CUDA graph that are given new addresses before it can run."""
+    part = ("launch", "graph_updates")
+    time = step.mean.get(part, 0.0)
+    if time < threshold("programs", "least_gain_share") * step.wall_ns:
+        return
+    affected = _runs_with_updates(context, step)
+    each = time * step.executions / affected if affected else time
+    yield Draft(
+        slug="graph-updates",
+        title=f"The graph's nodes are given new addresses in {count(affected)} of {count(step.executions)} executions, {duration(each)} each time",
+        why="XLA records the kernels' addresses in a CUDA graph; when a buffer has moved since, it sets them anew, node by node "
+        "(cuGraphExec...SetParams), while the device waits.",
+        remedy="Keep buffers where they are: donate what is updated, hold no second reference to old results, and let temporaries of the same "
+        "sizes be allocated in the same order; or leave the program without graphs (--xla_gpu_enable_command_buffer=) and compare.",
+        confidence="sure",
+        basis="Idle time while the calls were made; mean over all steps",
+        claims={("part", *part): time},
+        figures=(
+            Figure("mean_ns", "a step, on average", time, "ns"),
+            Figure("executions", "executions with updates", affected, "count"),
+            Figure("each_ns", "in one of those", each, "ns"),
+        ),
+    )
+
+
+def _runs_with_updates(context: Context, step: Step) -> int:
+    budgets = context.results.budgets
+    columns = [i for i, part in enumerate(budgets.parts) if (part.category, part.part) == ("launch", "graph_updates")]
+    mine = (context.view.executions.module == step.number) & context.view.executions.complete
+    return int((budgets.ns[mine][:, columns].sum(axis=1) > 0).sum())
+
+
+def launches(context: Context, step: Step) -> Iterator[Draft]:
+    """Kernels launched one by one, slower than the device runs them; within a loop that the host runs, with its read-backs."""
+    readbacks, waiting = _readbacks(context, step), ("idle", "loop_readback")
+    time = step.part(*CALLS)
+    slow = step.kernels > 0 and time >= threshold("launches", "least_launch_share") * step.wall_ns
+    looped = readbacks >= threshold("loops", "least_readbacks") and step.part(waiting) > 0
+    if slow and looped:
+        yield _loop(step, readbacks, with_launches=True)
+    elif looped and step.part(waiting) >= threshold("programs", "least_gain_share") * step.wall_ns:
+        yield _loop(step, readbacks, with_launches=False)
+    elif slow:
+        yield _one_by_one(step, time)
+
+
+def _one_by_one(step: Step, time: float) -> Draft:
+    kept = min(step.kernels * threshold("launches", "graph_node_ns"), time)
+    return Draft(
+        slug="launch-bound",
+        title=f"{count(round(step.kernels))} kernels are launched one by one, and the GPU waits {duration(time)} of each step for the next",
+        why=f"A kernel takes {duration(step.kernel_ns / step.kernels)} on average; launching and starting it takes longer, so the queue is "
+        f"empty most of the time.",
+        remedy="Let XLA put the kernels into CUDA graphs (command buffers, on by default: --xla_gpu_enable_command_buffer= turns them off), and "
+        "make fewer, larger kernels.",
+        confidence="likely",
+        basis=f"Idle time within and after launch calls, less {duration(kept)} that a graph's launch of as many nodes takes; tracing makes "
+        f"launches slower as well",
+        claims=from_parts(step, *CALLS, share=1 - kept / time),
+        figures=(
+            Figure("idle_ns", "idle for launches", time, "ns"),
+            Figure("call_ns", "within launch calls", step.part(CALLS[0]), "ns"),
+            Figure("latency_ns", "between call and start", step.part(CALLS[1]), "ns"),
+            Figure("kernels", "kernels", step.kernels, "count"),
+            Figure("mean_kernel_ns", "a kernel", step.kernel_ns / step.kernels, "ns"),
+        ),
+    )
+
+
+def _loop(step: Step, readbacks: float, with_launches: bool) -> Draft:
+    waiting = ("idle", "loop_readback")
+    launching = step.part(*CALLS) if with_launches else 0.0
+    kept = min(step.kernels * threshold("launches", "graph_node_ns"), launching)
+    claims = from_parts(step, waiting) | (from_parts(step, *CALLS, share=1 - kept / launching) if launching else {})
+    idle = step.part(waiting) + launching
+    more = f", and {count(round(step.kernels))} kernels are launched one by one" if with_launches else ""
+    loops = [i for i in _loops(step) if not i.backend_config.get("known_trip_count")]
+    return Draft(
+        slug="loop-readback",
+        title=f"A loop's condition is read back {count(round(readbacks))} times{more}: the GPU waits {duration(idle)} of each "
+        f"{duration(step.wall_ns)} execution",
+        why=f"XLA does not know how often the loop runs, so the host runs it: it waits for each iteration's condition "
+        f"({duration(step.part(waiting))} idle in all), and only then can it launch the next"
+        + (f" ({duration(launching)} waiting for launches)." if with_launches else "."),
+        remedy="Give the loop a trip count that is known when compiling (fori_loop with constant bounds, scan) and mask what is too much, or do "
+        "more in each iteration; a loop inside a CUDA graph (command buffers of type WHILE) needs neither read-back nor single launches.",
+        confidence="likely",
+        basis="Idle time around the read-backs"
+        + (f" and launches, less {duration(kept)} for a graph of as many nodes" if launching else ""),
+        claims=claims,
+        figures=(
+            Figure("readbacks", "read-backs", readbacks, "count"),
+            Figure("readback_ns", "idle around them", step.part(waiting), "ns"),
+            Figure("launch_ns", "idle for launches", launching, "ns"),
+            Figure("idle_share", "share of the execution", idle / step.wall_ns, "ratio"),
+            Figure("kernels", "kernels", step.kernels, "count"),
+            Figure("loop", "loop without a known trip count", ", ".join(i.name for i in loops) or None),
+        ),
+    )
+
+
+def _loops(step: Step) -> list[Instruction]:
+    module = step.module
+    return [i for c in module.computations for i in c.instructions if i.opcode == "while"] if module is not None else []
+
+
+def _readbacks(context: Context, step: Step) -> float:
+    """Copies to the host of a few bytes within an execution, on average."""
+    view = context.view
+    small = view.column("copy_kind").isin(frozenset({"DtoH"})) & (view.cost("bytes")[0] <= READBACK_BYTES)
+    return float(np.count_nonzero(small & context.in_step(step)) / step.executions)

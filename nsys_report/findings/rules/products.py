@@ -1,0 +1,206 @@
+"""Products: written out and summed by a second kernel, far below their roof, or on cores that are slow at them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from hlo_mapping.ir import Module
+from nsys_report.findings.draft import Draft, from_instructions, launches, moved
+from nsys_report.findings.model import Figure
+from nsys_report.findings.overlap import alone_ns
+from nsys_report.findings.step import Context, Record, Step
+from nsys_report.findings.thresholds import threshold
+from nsys_report.words import duration, size, things
+
+WRITTEN_OUT = "written out for a later sum"
+SUMMED = "sums a product that another launch wrote out"
+"""How the rules of classification begin or end that tell the halves of a split product."""
+_NAMING = frozenset({"bitcast", "reshape", "get-tuple-element", "copy", "convert"})
+_LIBRARY = re.compile(r"cublas|cudnn|cutlass|nvjet|xmma|gemv|Kernel2")
+
+
+def split_products(context: Context, step: Step) -> Iterator[Draft]:
+    """A matrix-vector product in two kernels: one writes every single product out, another reads them back and sums them."""
+    firsts = step.where(lambda r: (r["class_rule"] or "").endswith(WRITTEN_OUT))
+    seconds = _sums_of(step, firsts)
+    if not firsts or not seconds or context.roof is None:
+        return
+    both = [*firsts, *seconds]
+    needed = sum(r["weight_bytes"] or _largest_operand(step, r) for r in firsts)
+    rate = _rate_of_other_products(step, both) or context.roof
+    gain = alone_ns(context, step, both) - needed * 1e9 / rate
+    if gain < threshold("products", "least_share") * step.kernel_ns:
+        return
+    written = sum(_result_bytes(step, r) * round(r["launches_per_execution"]) for r in firsts)
+    yield Draft(
+        slug="split-product",
+        title=f"Matrix-vector products are written out ({size(written)}) and read back by a second kernel to be summed",
+        why=(
+            f"XLA turned each product of a vector and a weight matrix into a multiply and a reduce that did not fuse: "
+            f"{things(launches(firsts), 'kernel')} write {size(written)} of single products, {things(launches(seconds), 'kernel')} read "
+            f"them back. Only the {size(needed)} of weights had to move; the rest costs at least {duration(context.bytes_ns(2 * written))} "
+            f"at the roof."
+        ),
+        remedy=(
+            "Keep the product whole. XLA splits it when one operand is a vector and the matrix is small (under ten million elements in "
+            "2025): give the product two rows or more (pad the batch by a row), or merge weights that share their input (q, k and v) into "
+            "one matrix above that size; a kernel of your own (Pallas, Triton) for matrix times vector does as well."
+        ),
+        confidence="likely",
+        basis=f"Both kernels' time less what their weights take at {rate / 1e9:,.0f} GB/s, as the program's whole products reach it",
+        claims=from_instructions(step, both, gain),
+        figures=(
+            Figure("written_bytes", "products written", written, "bytes"),
+            Figure("read_back_bytes", "products read back", written, "bytes"),
+            Figure("needed_bytes", "weights that must be read", needed, "bytes"),
+            Figure("time_ns", "time of both kernels", alone_ns(context, step, both), "ns"),
+            Figure("kernels", "kernels", launches(both), "count"),
+            Figure("rate", "bandwidth of the program's whole products", rate, "bytes_per_s"),
+        ),
+        records=tuple(both),
+    )
+
+
+def _sums_of(step: Step, firsts: Sequence[Record]) -> list[Record]:
+    """The kernels that sum what the first kernels write."""
+    names = {record["hlo_instruction"] for record in firsts}
+    if step.module is None:
+        return []
+    module = step.module
+    return step.where(lambda r: r["class_rule"] == SUMMED and bool(producers(module, r["hlo_instruction"]) & names))
+
+
+def producers(module: Module, name: str) -> set[str]:
+    """The instructions whose results an instruction reads, seen through those that only name them differently."""
+    instruction = module.instruction(name)
+    if instruction is None:
+        return set()
+    found: set[str] = set()
+    for operand in instruction.operands:
+        source = module.instruction(operand.name)
+        found |= producers(module, operand.name) if source is not None and source.opcode in _NAMING else {operand.name}
+    return found
+
+
+def _result_bytes(step: Step, record: Record) -> int:
+    instruction = step.module.instruction(record["hlo_instruction"]) if step.module is not None else None
+    return instruction.shape.byte_size if instruction is not None else 0
+
+
+def _largest_operand(step: Step, record: Record) -> int:
+    """What a product of no model parameter reads: what it moves less what it writes."""
+    written = _result_bytes(step, record) * round(record["launches_per_execution"])
+    return max((record["bytes_accessed"] or 0) - written, 0)
+
+
+def _rate_of_other_products(step: Step, left_out: Sequence[Record]) -> float | None:
+    """Bytes a second of the program's other weight products that take longer than a small kernel; None where it has none."""
+    names = {record["instruction_id"] for record in left_out}
+    whole = [r for r in step.of("weights", "product") if r["instruction_id"] not in names and _is_judged(step, r)]
+    time = sum(step.spent(r) for r in whole)
+    return moved(whole) * 1e9 / time if time else None
+
+
+def _is_judged(step: Step, record: Record) -> bool:
+    """Whether an instruction is a product with a roof, large enough that its launch does not decide, and not faster than the roof."""
+    roof = step.roofs.get(record["instruction_id"])
+    if not record["flops"] or roof is None or roof["above_roof"]:
+        return False
+    return float(record["time_per_execution_ns"]) > threshold("kernels", "small_ns") * record["launches_per_execution"]
+
+
+def below_roof(context: Context, step: Step) -> Iterator[Draft]:
+    """Products that take much longer than their bytes and their arithmetic: calls of a library, and XLA's own kernels."""
+    far, reachable = threshold("products", "far_below"), threshold("products", "reachable")
+    slow = [r for r in step.instructions if _is_whole_product(r) and _is_judged(step, r) and _share_of_roof(step, r) < far]
+    for library in (True, False):
+        mine = [r for r in slow if _is_library(r) == library]
+        roof = sum(step.roofs[r["instruction_id"]]["roof_time_ns"] for r in mine)
+        gain = alone_ns(context, step, mine) - roof / reachable
+        if mine and gain >= threshold("products", "least_share") * step.kernel_ns:
+            yield _below_roof(step, mine, library, roof, gain)
+
+
+def _below_roof(step: Step, mine: Sequence[Record], library: bool, roof: float, gain: float) -> Draft:
+    time = sum(step.spent(r) for r in mine)
+    limits = {step.roofs[r["instruction_id"]]["roof"] for r in mine}
+    limit = {"memory": "their bytes at the bandwidth ceiling", "compute": "their arithmetic at the ceiling of its types"}
+    bound = " or ".join(limit[word] for word in sorted(limits))
+    return Draft(
+        slug="library-below-roof" if library else "product-below-roof",
+        title=f"{things(len(mine), 'library product' if library else 'product')} reach {roof / time:.0%} of their roof".replace("%", " %"),
+        why=f"They take {duration(time)} a step where {bound} takes {duration(roof)}.",
+        remedy=(
+            "Let XLA's own kernels compete (--xla_gpu_enable_triton_gemm=true, which is the default, and autotuning on), or reshape the "
+            "call: libraries are tuned for large square products, not for a few rows or small batches of them."
+            if library
+            else "Let the autotuner look further (--xla_gpu_autotune_level=4, --xla_gpu_exhaustive_tiling_search=true), compare with the "
+            "library (--xla_gpu_enable_triton_gemm=false), or write this shape by hand; weights converted inside the product keep the "
+            "loads waiting, so compare with weights stored in the type that is multiplied."
+        ),
+        confidence="likely" if library else "possible",
+        basis=f"Their time less that of {threshold('products', 'reachable') * 100:.0f} % of the roof",
+        claims=from_instructions(step, mine, gain),
+        figures=(
+            Figure("time_ns", "time", time, "ns"),
+            Figure("roof_ns", "time at the roof", roof, "ns"),
+            Figure("share_of_roof", "share of the roof", roof / time, "ratio"),
+            Figure("bytes", "bytes", moved(mine), "bytes"),
+            Figure("kernels", "kernels", launches(mine), "count"),
+        ),
+        records=tuple(mine),
+    )
+
+
+def _is_whole_product(record: Record) -> bool:
+    rule = record["class_rule"] or ""
+    return bool(record["flops"]) and not rule.endswith(WRITTEN_OUT) and rule != SUMMED
+
+
+def _is_library(record: Record) -> bool:
+    return record["opcode"] == "custom-call" or bool(_LIBRARY.search(record["kernel_name"] or ""))
+
+
+def _share_of_roof(step: Step, record: Record) -> float:
+    return float(step.roofs[record["instruction_id"]]["share_of_roof"] or 1.0)
+
+
+def slow_cores(context: Context, step: Step) -> Iterator[Draft]:
+    """f32 products whose precision keeps them off the tensor cores."""
+    ceilings = context.results.ceilings
+    tensor, plain = ceilings.flops_per_s("tf32"), ceilings.flops_per_s("f32")
+    asked = {row["instruction_id"] for row in context.results.precision.to_pylist() if _wants_plain_f32(row)}
+    mine = step.where(lambda r: r["instruction_id"] in asked and bool(r["flops"]))
+    flops = sum(r["flops"] for r in mine)
+    if not mine or not flops or tensor is None:
+        return
+    # Three TF32 products make up one that is as exact as f32 (the algorithm TF32_TF32_F32_X3).
+    possible = max(3 * flops / tensor.value * 1e9, context.bytes_ns(moved(mine)))
+    time = alone_ns(context, step, mine)
+    gain = time - possible / threshold("products", "reachable")
+    if gain < threshold("products", "least_share") * step.kernel_ns:
+        return
+    yield Draft(
+        slug="slow-cores",
+        title=f"{things(len(mine), 'f32 product')} run without tensor cores, because the program asks for the highest precision",
+        why=f"They take {duration(time)} a step for {flops / 1e9:,.1f} GFLOP; three TF32 products in place of each take {duration(possible)}.",
+        remedy=(
+            "Ask for an algorithm instead of precision HIGHEST: jax.lax.DotAlgorithmPreset.TF32_TF32_F32_X3 or BF16_BF16_F32_X6 keeps "
+            "nearly all of f32's digits on tensor cores. Compare results first."
+        ),
+        confidence="likely" if plain is not None else "possible",
+        basis="Their time less three times their arithmetic at the TF32 ceiling, or their bytes where those take longer",
+        claims=from_instructions(step, mine, gain),
+        figures=(
+            Figure("time_ns", "time", time, "ns"),
+            Figure("flops", "operations", flops, "flops"),
+            Figure("possible_ns", "time on tensor cores", possible, "ns"),
+        ),
+        records=tuple(mine),
+    )
+
+
+def _wants_plain_f32(row: Record) -> bool:
+    types = {row["lhs_type"], row["rhs_type"]}
+    return types == {"f32"} and row["compute_type"] == "f32"

@@ -1,0 +1,76 @@
+"""Weights moved before they are used: converted, merged, sliced or laid out anew in every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from nsys_report.findings.draft import Draft, from_instructions, launches, moved
+from nsys_report.findings.model import Figure
+from nsys_report.findings.overlap import alone_ns
+from nsys_report.findings.step import Context, Record, Step
+from nsys_report.findings.thresholds import threshold
+from nsys_report.words import duration, size
+
+_KINDS = {
+    "convert": (
+        "weights-converted",
+        "Weights are converted into a buffer of their own in every step",
+        "Convert inside the product (let the convert fuse into the dot), or store the weights in the type that is multiplied.",
+    ),
+    "concatenate": (
+        "weights-merged",
+        "Weights are merged into one matrix in every step",
+        "Merge them once, when they are loaded, and give the program the merged matrix; or keep the products apart "
+        "(XLA merges products that share an operand: --xla_disable_hlo_passes=dot-merger).",
+    ),
+    "slice": (
+        "weights-sliced",
+        "Each layer's weights are sliced out of a stacked array in every step",
+        "Give the program one array a layer instead of a stack that a loop slices (unroll the scan: scan(..., unroll=N)), or keep the "
+        "slice inside the product that reads it.",
+    ),
+    "relayout": (
+        "weights-laid-out",
+        "Weights are transposed or laid out anew in every step",
+        "Store them in the layout that the product reads: transpose once when they are loaded, or let the compiler choose the arguments' "
+        "layouts (jax.experimental.layout, AUTO).",
+    ),
+    "copy": (
+        "weights-copied",
+        "Weights are copied into a buffer of their own in every step",
+        "Find what keeps the program from reading them where they are: a donated or aliased argument, or a loop that carries them.",
+    ),
+}
+"""By class detail: slug, title and remedy."""
+
+
+def staged_weights(context: Context, step: Step) -> Iterator[Draft]:
+    """Kernels and copies whose results are nothing but model parameters, moved or in another type."""
+    for detail, (slug, title, remedy) in _KINDS.items():
+        mine = step.of("weights", detail)
+        gain = alone_ns(context, step, mine)
+        if mine and gain >= threshold("weights", "least_share") * step.kernel_ns:
+            yield _staged(step, mine, gain, slug, title, remedy)
+
+
+def _staged(step: Step, mine: Sequence[Record], gain: float, slug: str, title: str, remedy: str) -> Draft:
+    read = sum(r["weight_bytes"] or 0 for r in mine)
+    time = sum(step.spent(r) for r in mine)
+    hidden = f", {duration(time - gain)} of it beside other work" if time - gain > 0.01 * time else ""
+    return Draft(
+        slug=slug,
+        title=f"{title}: {size(read)} read, as much as they are, and {size(moved(mine) - read)} written",
+        why=f"This takes {duration(time)} a step{hidden}, and the product then reads the new buffer: the weights cross the memory three times.",
+        remedy=remedy,
+        confidence="likely",
+        basis="The time in which nothing else ran on the device",
+        claims=from_instructions(step, mine, gain),
+        figures=(
+            Figure("time_ns", "time", time, "ns"),
+            Figure("alone_ns", "time in which nothing else ran", gain, "ns"),
+            Figure("read_bytes", "weights read", read, "bytes"),
+            Figure("written_bytes", "written", moved(mine) - read, "bytes"),
+            Figure("launches", "kernels and copies", launches(mine), "count"),
+        ),
+        records=tuple(mine),
+    )

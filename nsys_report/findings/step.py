@@ -1,0 +1,161 @@
+"""What rules look at: each program's step with its budget, its instructions and its module, and the capture around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hlo_mapping.dump.program import Program
+from hlo_mapping.ir import Module
+from nsys_report.analysis.results import AnalysisResults
+from nsys_report.analysis.view import Flags, ModuleKey, View, make_view
+from nsys_report.capture.health import Health
+from nsys_report.findings.thresholds import threshold
+from nsys_report.joined import Joined
+
+Record = Mapping[str, Any]
+"""A row of a table of the analysis, by column name."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One program that takes a fair share of the device's time. Times are of one step, ns."""
+
+    key: ModuleKey
+    number: int
+    """Its index in View.modules."""
+    executions: int
+    """Complete ones, which the figures are over."""
+    wall_ns: float
+    """The typical step: from one execution's start to the next one's."""
+    kernel_ns: float
+    kernels: float
+    tokens: float | None
+    typical: Mapping[tuple[str, str], float]
+    """The typical step's budget, by category and part."""
+    mean: Mapping[tuple[str, str], float]
+    """The mean step's budget: of what happens in few steps, this is its price."""
+    instructions: tuple[Record, ...]
+    """Rows of the table of instructions that are joined, most time first."""
+    roofs: Mapping[int, Record]
+    """Rows of the roofline by instruction id."""
+    program: Program | None
+
+    @property
+    def module(self) -> Module | None:
+        """Its optimized module, where the dump has it."""
+        return self.program.module if self.program is not None else None
+
+    @property
+    def name(self) -> str:
+        """The program's name for sentences."""
+        return self.key.hlo_module or "unknown program"
+
+    def part(self, *names: tuple[str, str]) -> float:
+        """The typical time of parts of the budget, together."""
+        return sum(self.typical.get(name, 0.0) for name in names)
+
+    def of_category(self, category: str) -> float:
+        """The typical time of a whole category of the budget."""
+        return sum(time for (one, _), time in self.typical.items() if one == category)
+
+    def spent(self, record: Record) -> float:
+        """What an instruction takes in a step, ns, averaged over steps without it."""
+        return float(record["time_per_execution_ns"]) * record["executions"] / self.executions
+
+    def where(self, wanted: Callable[[Record], bool]) -> list[Record]:
+        """The instructions that satisfy a condition, most time first."""
+        return [record for record in self.instructions if wanted(record)]
+
+    def of(self, kernel_class: str, *details: str) -> list[Record]:
+        """The instructions of a class, and of some details of it where any are named."""
+        return self.where(lambda r: r["kernel_class"] == kernel_class and (not details or r["class_detail"] in details))
+
+
+@dataclass(frozen=True)
+class Context:
+    """The capture as a whole, and the programs in it that are worth looking at."""
+
+    joined: Joined
+    results: AnalysisResults
+    health: Health
+    view: View
+    steps: tuple[Step, ...]
+
+    @property
+    def roof(self) -> float | None:
+        """The bandwidth that bytes are judged by, bytes a second."""
+        return self.results.ceilings.roof.value if self.results.ceilings.roof else None
+
+    def bytes_ns(self, count: float) -> float:
+        """What bytes take at the roof, ns; 0 without one."""
+        return count * 1e9 / self.roof if self.roof else 0.0
+
+    @cached_property
+    def overlapping(self) -> bool:
+        """Whether any two activities of a device overlap in time."""
+        for device in range(len(self.view.devices)):
+            start, end = self.view.start[self.view.device == device], self.view.end[self.view.device == device]
+            if len(start) and np.any(start[1:] < np.maximum.accumulate(end)[:-1]):
+                return True
+        return False
+
+    def in_step(self, step: Step) -> Flags:
+        """The activities of a program's complete executions."""
+        module = np.append(self.view.executions.module, -1)
+        return np.asarray(self.view.in_complete & (module[self.view.execution] == step.number), np.bool_)
+
+
+def make_context(joined: Joined, results: AnalysisResults, health: Health) -> Context:
+    """Gather what the rules need; a damaged capture has no steps, since nothing of the device can be said from it."""
+    view = make_view(joined)
+    if health.is_damaged:
+        return Context(joined, results, health, view, ())
+    rows = {_key(row): row for row in results.steps.to_pylist()}
+    worth = [row for row in _worth_looking_at(results.modules.to_pylist()) if _key(row) in rows]
+    return Context(joined, results, health, view, tuple(_step(joined, results, view, row, rows[_key(row)]) for row in worth))
+
+
+def _worth_looking_at(modules: Sequence[Record]) -> list[Record]:
+    """The programs with a fair share of the busy time, largest first."""
+    busy = {_key(row): (row["busy_time_ns"] or 0.0) * row["executions"] for row in modules}
+    least = threshold("programs", "least_kernel_share") * sum(busy.values())
+    worth = [row for row in modules if row["complete_executions"] and busy[_key(row)] >= least > 0]
+    return sorted(worth, key=lambda row: -busy[_key(row)])
+
+
+def _step(joined: Joined, results: AnalysisResults, view: View, module: Record, step: Record) -> Step:
+    key = ModuleKey(*_key(module))
+    parts = _rows_of(results.budget, key)
+    instructions = [row for row in _rows_of(results.instructions, key) if row["instruction_id"] is not None]
+    roofs = {row["instruction_id"]: row for row in _rows_of(results.roofline, key) if row["instruction_id"] is not None}
+    return Step(
+        key=key,
+        number=view.modules.index(key),
+        executions=module["complete_executions"],
+        wall_ns=step["typical_ns"],
+        kernel_ns=module["kernel_time_ns"] or 0.0,
+        kernels=module["kernels_per_execution"] or 0.0,
+        tokens=step["tokens_per_execution"],
+        typical={(row["category"], row["part"]): row["typical_ns"] for row in parts},
+        mean={(row["category"], row["part"]): row["mean_ns"] for row in parts},
+        instructions=tuple(instructions),
+        roofs=roofs,
+        program=joined.programs.get(key.program_id) if key.program_id is not None else None,
+    )
+
+
+def _key(row: Record) -> tuple[str | None, int | None]:
+    return row["hlo_module"], row["program_id"]
+
+
+def _rows_of(table: pa.Table, key: ModuleKey) -> list[dict[str, Any]]:
+    """One program's rows, in the order of the table."""
+    names, numbers = table["hlo_module"].to_pylist(), table["program_id"].to_pylist()
+    chosen = [i for i, (name, number) in enumerate(zip(names, numbers, strict=True)) if (name, number) == (key.hlo_module, key.program_id)]
+    return list(table.take(pa.array(chosen, pa.int64())).to_pylist())
