@@ -89,10 +89,12 @@ class Automaton:
             return self._judge_kernel(step, token)
         if step.kind == LIBRARY:
             return self._judge_library(step, token)
+        if step.kind in (READBACK, VIRTUAL) and token.kind == "kernel":
+            return (0.0, 1) if HELPER.search(token.name) else None
         if step.kind == READBACK:
             return (0.0, 1) if token.kind == "readback" and (step.byte_count is None or step.byte_count == token.byte_count) else None
         if step.kind == VIRTUAL:
-            return (0.1, 0) if token.kind == "kernel" and HELPER.search(token.name) else None
+            return None
         kind = {COPY: "copy", MEMSET: "memset"}[step.kind]
         if token.kind == kind:
             return (0.0, 1) if step.byte_count in (None, token.byte_count) else (OTHER_SIZE, 0)

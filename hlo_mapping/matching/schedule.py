@@ -26,6 +26,10 @@ NO_LAUNCH = frozenset(
 WRAPPERS = frozenset({"kSequential", "kCommandBuffer", "kAsyncStart", "kDynamicSlice", "kDynamicSliceFusion", "kAddressComputation", "kGroupStart"})
 """Thunks that launch only what the thunks inside them launch."""
 
+UNSEEN_BRANCH, UNSEEN_IN_GRAPH = 1.5, 0.1
+"""What it costs to believe that a branch was taken without a trace. Within a CUDA graph the profiler may record nothing of a conditional
+node but the kernel that sets its condition."""
+
 UNROLL_LIMIT = 40_000
 """Most steps that an unrolled loop may make; beyond it the loop goes round and its count is not checked."""
 
@@ -98,6 +102,7 @@ class _Builder:
         self.steps: list[Step] = []
         self.follow: dict[int, list[tuple[int, float]]] = {}
         self.has_readback = False
+        self.in_graph = 0
 
     def build(self, thunks: tuple[Thunk, ...]) -> Schedule:
         exits = self.sequence(thunks, [(-1, 0.0)], None)
@@ -144,11 +149,13 @@ class _Builder:
             inner = None if thunk.kind == "kCommandBuffer" else (thunk.instruction or owner)
             if not thunk.branches:
                 return self.add(self.library(thunk.kind, inner), before) if thunk.kind != "kCommandBuffer" else before
+            self.in_graph += thunk.kind == "kCommandBuffer"
             for _, inside in thunk.branches:
                 if thunk.kind in SLICE_KINDS and inner is not None:
                     before = self.slices(inside, before, inner)
                 else:
                     before = self.sequence(inside, before, inner)
+            self.in_graph -= thunk.kind == "kCommandBuffer"
             return before
         if thunk.kind in NO_LAUNCH or thunk.kind.endswith("Done"):
             return before
@@ -239,7 +246,8 @@ class _Builder:
         exits: list[tuple[int, float]] = []
         for _, branch in thunk.branches:
             exits += [e for e in self.sequence(branch, chosen, None) if e not in exits]
-        return exits or chosen
+        unseen = UNSEEN_IN_GRAPH if self.in_graph else UNSEEN_BRANCH
+        return exits if any(state == chosen[0][0] for state, _ in exits) else [*exits, (chosen[0][0], unseen)]
 
 
 def trip_count(instruction: Instruction | None) -> int | None:
