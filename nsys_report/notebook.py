@@ -155,15 +155,19 @@ def analyze(
     roles: str | Path | None = None,
     manifest: str | Path | None = None,
     ceilings: Mapping[str, float] | None = None,
+    ceilings_file: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Analysis:
     """Reads a capture, joins it to what XLA dumped in the same run, and analyses it.
 
-    `ceilings` gives measured or nominal in GB/s, bf16, tf32, f32, fp8 or int8 in TFLOPS. Raises ReportError or HloError.
+    `ceilings` gives measured or nominal in GB/s, bf16, tf32, f32, fp8 or int8 in TFLOPS; `ceilings_file` is a
+    table of GPUs that comes before the built-in one. Raises ReportError or HloError.
     """
     from nsys_report import pipeline
     from nsys_report.capture.health import health
 
     checked = parse_overrides(f"{name}={value}" for name, value in (ceilings or {}).items())
-    joined, results = pipeline.analyze(capture, xla_dump, roles=roles, manifest=manifest, ceilings=checked, progress=progress)
+    joined, results = pipeline.analyze(
+        capture, xla_dump, roles=roles, manifest=manifest, ceilings=checked, ceilings_file=ceilings_file, progress=progress
+    )
     return Analysis(joined, results, health(joined.capture), None if xla_dump is None else Path(xla_dump))

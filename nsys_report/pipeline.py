@@ -15,7 +15,7 @@ from hlo_mapping.dump.program import Program
 from hlo_mapping.facts import instruction_facts
 from hlo_mapping.matching.join import Joined as Join
 from hlo_mapping.matching.join import join
-from nsys_report.analysis.ceilings import Ceilings, find_ceilings
+from nsys_report.analysis.ceilings import Ceilings, GpuEntry, builtin_table, find_ceilings, read_table
 from nsys_report.analysis.results import AnalysisResults, analyse
 from nsys_report.capture import open_capture
 from nsys_report.capture.model import Capture
@@ -73,21 +73,24 @@ def analyze(
     roles: str | Path | None = None,
     manifest: str | Path | None = None,
     ceilings: Mapping[str, float] | None = None,
+    ceilings_file: str | Path | None = None,
     progress: Progress | None = None,
 ) -> tuple[Joined, AnalysisResults]:
-    """Reads, cuts, joins and analyses one capture. `ceilings` are checked overrides (GB/s, TFLOPS).
+    """Reads, cuts, joins and analyses one capture. `ceilings` are checked overrides (GB/s, TFLOPS), `ceilings_file` a table
+    of GPUs that comes before the built-in one.
 
     Raises ReportError for a capture, HloError for a dump or a roles file that cannot be used.
     """
     overrides = overrides_from(roles, manifest)
+    table = (*read_table(Path(ceilings_file)), *builtin_table()) if ceilings_file is not None else builtin_table()
     capture = open_capture(Path(capture_path), progress, ranges="xla")
     joined = join_capture(capture, xla_dump, overrides=overrides, progress=progress)
     if progress is not None:
         progress("analysing", 0.95)
-    return joined, analyse(joined, capture_ceilings(capture, ceilings))
+    return joined, analyse(joined, capture_ceilings(capture, ceilings, table))
 
 
-def capture_ceilings(capture: Capture, overrides: Mapping[str, float] | None = None) -> Ceilings:
+def capture_ceilings(capture: Capture, overrides: Mapping[str, float] | None = None, table: tuple[GpuEntry, ...] | None = None) -> Ceilings:
     """The ceilings of the GPU that the capture ran on; of several GPUs the first, since a host's are alike."""
     gpu = capture.info.gpus[0] if capture.info.gpus else None
-    return find_ceilings((gpu.name if gpu else None) or "", gpu.nominal_bytes_per_s if gpu else None, overrides)
+    return find_ceilings((gpu.name if gpu else None) or "", gpu.nominal_bytes_per_s if gpu else None, overrides, table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -21,6 +22,42 @@ def command(ctx: click.Context) -> None:
     """
     if ctx.invoked_subcommand is None:
         show([_section()])
+
+
+@command.command("measure")
+@click.option(
+    "--write",
+    "target",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Add the entry to this TOML file, in place of an earlier one.",
+)
+@click.option(
+    "--with", "backend", type=click.Choice(["jax", "cupy", "torch"]), help="The framework to measure with; else the first that works."
+)
+@click.option(
+    "--mib", type=click.IntRange(min=64), default=1024, show_default=True, help="MiB that the streams go over; well above the L2 cache."
+)
+@click.option("--size", type=click.IntRange(min=256), default=8192, show_default=True, help="Rows and columns of the products.")
+def measure_command(target: Path | None, backend: str | None, mib: int, size: int) -> None:
+    """Measure the GPU at hand: a streaming read and copy, and matrix products.
+
+    Prints an entry for `nsys-report report --ceilings FILE`. Needs JAX, CuPy or PyTorch with a GPU that nothing else uses.
+    """
+    from nsys_report.measuring.backends import find_backend
+    from nsys_report.measuring.measure import entry_text, measure, with_entry
+    from nsys_report.reports.export import require_file, write_whole
+
+    if target is not None:
+        require_file(target)
+    found = measure(find_backend(backend), mib << 20, size, say=lambda text: click.echo(f"{text} ...", err=True))
+    entry = entry_text(found)
+    if target is not None:
+        existing = target.read_text(encoding="utf-8") if target.exists() else ""
+        text = with_entry(existing, found.gpu, entry)
+        write_whole(target, lambda out: out.write(text.encode()))
+        click.echo(f"wrote {target}", err=True)
+    click.echo(entry, nl=False)
 
 
 def _section() -> Section:

@@ -33,6 +33,12 @@ def ceiling_option(command: Decorated) -> Decorated:
     )(command)
 
 
+def ceilings_file_option(command: Decorated) -> Decorated:
+    """--ceilings FILE: a table of GPUs that comes before the built-in one."""
+    about = "TOML table of GPUs that comes before the built-in one; `nsys-report ceilings measure` writes such entries."
+    return click.option("--ceilings", "ceilings_file", metavar="FILE", type=A_PATH, help=about)(command)
+
+
 def narrowing_options(command: Decorated) -> Decorated:
     """--top, --module, --execution and --class: what the report is about."""
     options = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsys_report.cli.options import captures_argument, ceiling_option, narrowing_options, role_options
+from nsys_report.cli.options import captures_argument, ceiling_option, ceilings_file_option, narrowing_options, role_options
 from nsys_report.cli.outputs import OUTPUTS, Finished, Output
 from nsys_report.cli.page import report_text
 from nsys_report.cli.pairs import dumps_option, pairs, part_names
@@ -31,6 +31,7 @@ def output_options(command: Any) -> Any:
 @dumps_option
 @role_options
 @ceiling_option
+@ceilings_file_option
 @narrowing_options
 @output_options
 @click.option("--min-coverage", type=click.FloatRange(0, 1), help="Exit 3 where less of the kernel time is joined with confidence.")
@@ -40,6 +41,7 @@ def command(
     roles: Path | None,
     manifest: Path | None,
     ceilings: tuple[str, ...],
+    ceilings_file: Path | None,
     top: int,
     modules: tuple[str, ...],
     executions: tuple[int, ...],
@@ -63,7 +65,8 @@ def command(
     given = parse_overrides(ceilings)
     analyses = {}
     for name, (capture, dump) in zip(part_names(captures), matched, strict=True):
-        analysis = _analyze(capture, dump, roles, manifest, given, f"{name}: " if len(captures) > 1 else "")
+        known: dict[str, Any] = {"roles": roles, "manifest": manifest, "ceilings": given, "ceilings_file": ceilings_file}
+        analysis = _analyze(capture, dump, known, f"{name}: " if len(captures) > 1 else "")
         analyses[name] = selection.narrow(analysis)
     report = build_report([a.subject(name) for name, a in analyses.items()], f"nsys-report {__version__}", top or None)
     _deliver(Finished(report, analyses), wanted)
@@ -71,13 +74,11 @@ def command(
     return 0
 
 
-def _analyze(
-    capture: Path, dump: Path | None, roles: Path | None, manifest: Path | None, ceilings: Mapping[str, float], label: str
-) -> Analysis:
+def _analyze(capture: Path, dump: Path | None, known: Mapping[str, Any], label: str) -> Analysis:
     from nsys_report.notebook import analyze
 
     with progress_line(label) as progress:
-        return analyze(capture, dump, roles=roles, manifest=manifest, ceilings=ceilings, progress=progress)
+        return analyze(capture, dump, progress=progress, **known)
 
 
 def _check_outputs(wanted: Sequence[tuple[Output, Path]]) -> None:
