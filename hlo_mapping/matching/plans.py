@@ -49,7 +49,8 @@ def plan(programs: Iterable[Program], tokens: Sequence[Token]) -> Plans:
         schedule = build_schedule(program)
         if schedule.steps:
             groups.setdefault(schedule.signature, []).append((program, schedule))
-    plans, numbers = [], {}
+    plans: list[Plan] = []
+    numbers: dict[int, int] = {}
     for members in groups.values():
         members.sort(key=lambda m: m[0].number)
         program, schedule = members[-1]

@@ -28,8 +28,7 @@ def _misfits(join: Join, dump: DumpIndex | None) -> list[str]:
     notes = []
     absent = Counter((e.module, e.number) for e in join.executions if e.program is None)
     for (module, number), count in absent.items():
-        in_dump = number is not None and number in dump.numbers
-        if not in_dump:
+        if number is None or number not in dump.numbers:
             notes.append(f"{count} executions of {module} (program {number}): the dump holds no module of that number; another run's dump?")
         elif (name := dump.name(number)) != module and not module.startswith(name):
             notes.append(f"{count} executions of {module} (program {number}): the dump's module {number} is {name}; another run's dump?")
@@ -37,7 +36,7 @@ def _misfits(join: Join, dump: DumpIndex | None) -> list[str]:
             fit = min(e.fit or 0.0 for e in join.executions if (e.module, e.number) == (module, number))
             notes.append(
                 f"{count} executions of {module} (program {number}) do not fit the dump's module of that name and number: "
-                f"only {fit:.0%} of their launches are as it says; the dump is of another compilation"
+                f"only {fit:.0%} of their launches are as it says; the dump is of another compilation, or the range's end was lost"
             )
     poor = Counter((e.module, e.number) for e in join.executions if e.program is not None and e.fit is not None and POOR_FIT <= e.fit < GOOD_FIT)
     notes += [
