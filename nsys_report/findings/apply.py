@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from nsys_report.analysis.results import AnalysisResults
@@ -10,8 +10,8 @@ from nsys_report.capture.health import Health
 from nsys_report.capture.health import health as judge
 from nsys_report.findings.draft import Draft, Source, places
 from nsys_report.findings.model import Elsewhere, Finding
-from nsys_report.findings.rules import CAPTURE_RULES, PROGRAM_RULES
-from nsys_report.findings.step import Context, Step, make_context
+from nsys_report.findings.rules import CAPTURE_RULES, DEVICE_RULES, STEP_RULES
+from nsys_report.findings.step import Step, make_context
 from nsys_report.findings.thresholds import threshold
 from nsys_report.joined import Joined
 
@@ -27,8 +27,9 @@ def find(joined: Joined, results: AnalysisResults, health: Health | None = None)
     context = make_context(joined, results, judge(joined.capture) if health is None else health)
     found = [_finding(draft) for rule in CAPTURE_RULES for draft in rule(context)]
     for step in context.steps:
-        drafts = [draft for rule in PROGRAM_RULES for draft in rule(context, step)]
-        found += _settled(step, drafts)
+        rules = (*STEP_RULES, *DEVICE_RULES) if step.is_steady else DEVICE_RULES
+        drafts = [draft for rule in rules for draft in rule(context, step)]
+        found += _settled(step, drafts, context.shared)
     return tuple(sorted(_merged(found), key=_rank))
 
 
@@ -36,24 +37,31 @@ def _rank(finding: Finding) -> tuple[bool, bool, float, float]:
     return (not finding.damage, finding.gain_ns is None, -finding.total_gain_ns, -(finding.share or 0.0))
 
 
-def _settled(step: Step, drafts: Sequence[Draft]) -> Iterable[Finding]:
-    """Findings whose gains together take no more from any source than there is; what is left too small goes."""
+def _settled(step: Step, drafts: Sequence[Draft], shared: float) -> Iterator[Finding]:
+    """Findings whose gains together take no more from any source than there is; what is too small goes.
+
+    `shared` is what the programs' steps cover over their lengths: idle time in several programs' steps counts once over the capture.
+    """
     left: dict[Source, float] = {("part", *part): max(time, step.mean.get(part, 0.0)) for part, time in step.typical.items()}
     left |= {("instruction", str(record["instruction_id"])): step.spent(record) for record in step.instructions}
-    least = threshold("programs", "least_gain_share") * step.wall_ns
+    settled: list[tuple[Draft, float, float]] = []
     for draft in drafts:
-        gain = 0.0
+        gains = {"part": 0.0, "instruction": 0.0}
         for source, wanted in draft.claims.items():
             taken = min(wanted, left.get(source, 0.0))
             left[source] = left.get(source, 0.0) - taken
-            gain += taken
+            gains[source[0]] += taken
+        settled.append((draft, gains["part"], gains["instruction"]))
+    rest = step.wall_ns
+    for draft, idle, busy in sorted(settled, key=lambda s: -(s[1] + s[2])):
         if not draft.is_decided:
             yield _finding(draft, step)
-        elif gain >= least:
-            yield _finding(draft, step, gain)
+        elif idle + busy >= threshold("programs", "least_gain_share") * max(rest, step.kernel_ns):
+            rest -= idle + busy
+            yield _finding(draft, step, idle + busy, (idle * shared + busy) * step.executions)
 
 
-def _finding(draft: Draft, step: Step | None = None, gain: float | None = None) -> Finding:
+def _finding(draft: Draft, step: Step | None = None, gain: float | None = None, total: float = 0.0) -> Finding:
     made = Finding(
         slug=draft.slug,
         title=draft.title,
@@ -62,6 +70,7 @@ def _finding(draft: Draft, step: Step | None = None, gain: float | None = None) 
         confidence=draft.confidence,
         basis=draft.basis,
         gain_ns=gain,
+        total_gain_ns=total,
         figures=draft.figures,
         to_capture=draft.to_capture,
         damage=draft.damage,
@@ -111,5 +120,5 @@ def _merged(found: Iterable[Finding]) -> list[Finding]:
     for same in by_slug.values():
         first, *others = sorted(same, key=lambda f: -f.total_gain_ns)
         also = tuple(Elsewhere(f.hlo_module, f.program_id, f.gain_ns, f.executions) for f in others if f.hlo_module is not None)
-        merged.append(replace(first, also=also))
+        merged.append(replace(first, also=also, total_gain_ns=sum(f.total_gain_ns for f in same)))
     return merged

@@ -8,8 +8,8 @@ from typing import Literal
 Confidence = Literal["sure", "likely", "possible"]
 Severity = Literal["error", "warning", "info"]
 
-HIGH, MEDIUM = 0.10, 0.02
-"""Share of a step from which a gain is a warning, and above which it is worth more than a remark."""
+HIGH = 0.10
+"""Share of a step from which a gain is a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +80,8 @@ class Finding:
     damage: bool = False
     """Whether it is about the capture itself: no figure is to be trusted before it is mended."""
     also: tuple[Elsewhere, ...] = ()
-
-    @property
-    def total_gain_ns(self) -> float:
-        """What it would give back over the capture, other programs included; 0 where undecided."""
-        parts = [(self.gain_ns, self.executions), *((other.gain_ns, other.executions) for other in self.also)]
-        return sum((gain or 0.0) * runs for gain, runs in parts)
+    total_gain_ns: float = 0.0
+    """What it would give back over the capture, `also` included, time that steps of several programs share counted once; 0 if undecided."""
 
     @property
     def severity(self) -> Severity:

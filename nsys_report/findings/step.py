@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from hlo_mapping.dump.program import Program
 from hlo_mapping.ir import Module
+from nsys_report.analysis.attribution import windows
+from nsys_report.analysis.intervals import grouped_union_length
 from nsys_report.analysis.results import AnalysisResults
 from nsys_report.analysis.view import Flags, ModuleKey, View, make_view
 from nsys_report.capture.health import Health
@@ -34,6 +36,7 @@ class Step:
     wall_ns: float
     """The typical step: from one execution's start to the next one's."""
     kernel_ns: float
+    """Kernel time; where whole graphs are recorded instead of kernels, theirs."""
     kernels: float
     tokens: float | None
     typical: Mapping[tuple[str, str], float]
@@ -45,6 +48,8 @@ class Step:
     roofs: Mapping[int, Record]
     """Rows of the roofline by instruction id."""
     program: Program | None
+    is_steady: bool
+    """Whether it repeats at about the same pace, so that the time between two executions is a step's and not anything's."""
 
     @property
     def module(self) -> Module | None:
@@ -97,6 +102,19 @@ class Context:
         return count * 1e9 / self.roof if self.roof else 0.0
 
     @cached_property
+    def shared(self) -> float:
+        """The time that the programs' steps cover over what each covers, added up: under 1 where steps of several programs overlap."""
+        numbers = [step.number for step in self.steps if step.is_steady]
+        apart = sum(self._covered([number]) for number in numbers)
+        return self._covered(numbers) / apart if apart else 1.0
+
+    def _covered(self, programs: list[int]) -> int:
+        span, runs = windows(self.view), self.view.executions
+        mine = np.isin(runs.module, programs)
+        lengths = grouped_union_length(runs.device[mine], span.start[mine], span.end[mine], len(self.view.devices))
+        return int(lengths.sum())
+
+    @cached_property
     def overlapping(self) -> bool:
         """Whether any two activities of a device overlap in time."""
         for device in range(len(self.view.devices)):
@@ -134,12 +152,13 @@ def _step(joined: Joined, results: AnalysisResults, view: View, module: Record, 
     parts = _rows_of(results.budget, key)
     instructions = [row for row in _rows_of(results.instructions, key) if row["instruction_id"] is not None]
     roofs = {row["instruction_id"]: row for row in _rows_of(results.roofline, key) if row["instruction_id"] is not None}
+    steady = _is_steady(step)
     return Step(
         key=key,
         number=view.modules.index(key),
         executions=module["complete_executions"],
-        wall_ns=step["typical_ns"],
-        kernel_ns=module["kernel_time_ns"] or 0.0,
+        wall_ns=step["typical_ns"] if steady else module["span_ns"],
+        kernel_ns=module["kernel_time_ns"] or module["busy_time_ns"] or 0.0,
         kernels=module["kernels_per_execution"] or 0.0,
         tokens=step["tokens_per_execution"],
         typical={(row["category"], row["part"]): row["typical_ns"] for row in parts},
@@ -147,7 +166,12 @@ def _step(joined: Joined, results: AnalysisResults, view: View, module: Record, 
         instructions=tuple(instructions),
         roofs=roofs,
         program=joined.programs.get(key.program_id) if key.program_id is not None else None,
+        is_steady=steady,
     )
+
+
+def _is_steady(step: Record) -> bool:
+    return bool(step["steps"] > 1 and step["wall_p90_ns"] <= threshold("programs", "steady") * step["wall_p10_ns"])
 
 
 def _key(row: Record) -> tuple[str | None, int | None]:

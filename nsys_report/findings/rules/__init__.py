@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from nsys_report.findings.draft import Draft
-from nsys_report.findings.rules import caches, capture, compiling, devices, host, kernels, launches, products, weights
+from nsys_report.findings.rules import caches, capture, compiling, devices, experts, host, kernels, launches, products, weights
 from nsys_report.findings.step import Context, Step
 
 CAPTURE_RULES: tuple[Callable[[Context], Iterator[Draft]], ...] = (
     capture.damaged,
     capture.whole_graphs,
     capture.autotuning,
+    capture.idle_device,
     compiling.compiled_inside,
     compiling.shape_variants,
 )
 """Rules about the capture as a whole."""
 
-PROGRAM_RULES: tuple[Callable[[Context, Step], Iterator[Draft]], ...] = (
+STEP_RULES: tuple[Callable[[Context, Step], Iterator[Draft]], ...] = (
     host.crossing_state,
     host.uploaded_inputs,
     host.large_result,
@@ -27,14 +28,19 @@ PROGRAM_RULES: tuple[Callable[[Context, Step], Iterator[Draft]], ...] = (
     launches.dispatch,
     capture.profiler,
     devices.other_threads,
+)
+"""Rules about the time between and around executions, for programs that repeat steadily."""
+
+DEVICE_RULES: tuple[Callable[[Context, Step], Iterator[Draft]], ...] = (
     devices.exposed_collectives,
     caches.copied_caches,
     caches.gathered_context,
     caches.written_scores,
     weights.staged_weights,
+    experts.dense_experts,
     products.split_products,
     products.slow_cores,
     products.below_roof,
     kernels.small_kernels,
 )
-"""Rules about one program's step."""
+"""Rules about what an execution does on the device."""

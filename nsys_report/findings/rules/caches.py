@@ -38,8 +38,8 @@ def copied_caches(context: Context, step: Step) -> Iterator[Draft]:
             "Update the cache in place: carry it through the loop and write the new entries into it at the layer's index, instead of "
             "passing each layer's cache in and stacking the results (scan's xs and ys); or keep one buffer a layer and unroll."
             if looped
-            else "Donate the cache (jax.jit(..., donate_argnums=...)) and return it updated, so that XLA writes into the same buffer; do not "
-            "keep a reference to the old one."
+            else "Donate the cache (jax.jit(..., donate_argnums=...)) and return it updated, so that XLA writes into the same buffer; do "
+            "not keep a reference to the old one."
         ),
         confidence="likely",
         basis="The time in which only these ran, less that of the new entries' share of the bytes",
@@ -122,8 +122,8 @@ def gathered_context(context: Context, step: Step) -> Iterator[Draft]:
         slug="context-gathered",
         title=f"Each step gathers the whole context bucket, {size(read)} of keys and values, into a buffer of its own",
         why=(
-            f"{things(launches(mine), 'kernel')} read {size(read)} of cache entries, write them out ({duration(gain)}), and attention reads "
-            f"them again. The program always takes the full bucket, whatever part of it the position needs; attention over it takes "
+            f"{things(launches(mine), 'kernel')} read {size(read)} of cache entries, write them out ({duration(gain)}), and attention "
+            f"reads them again. The program always takes the full bucket, whatever part of it the position needs; attention over it takes "
             f"another {duration(attention)}."
         ),
         remedy=(

@@ -68,17 +68,42 @@ def autotuning(context: Context) -> Iterator[Draft]:
     tuned = coverage.filter(pc.equal(coverage["scope"].cast("string"), "autotuning"))
     whole = coverage.filter(pc.equal(coverage["scope"].cast("string"), "total"))
     time, total = (pc.sum(t["kernel_time_ns"]).as_py() or 0 for t in (tuned, whole))
-    if not time or time < threshold("capture", "autotuning_share") * total:
+    if context.health.is_damaged or not time or time < threshold("capture", "autotuning_share") * total:
         return
     number = pc.sum(tuned["kernels"]).as_py()
     yield Draft(
         slug="autotuning-inside",
         title=f"{share(time / total)} of the kernel time is autotuning: {count(number)} kernels, {duration(time)}",
         why="XLA tries candidates when it compiles; they belong to no program's execution.",
-        remedy="Keep the autotuner's results (--xla_gpu_per_fusion_autotune_cache_dir=DIR) or compiled programs (jax_compilation_cache_dir); "
-        "start the capture after the warm-up.",
+        remedy="Keep the autotuner's results (--xla_gpu_per_fusion_autotune_cache_dir=DIR) or compiled programs "
+        "(jax_compilation_cache_dir); start the capture after the warm-up.",
         confidence="sure",
         basis="Kernels in ranges without a program",
         figures=(Figure("kernels", "kernels", number, "count"), Figure("time_ns", "time", time, "ns")),
         is_decided=False,
     )
+
+
+def idle_device(context: Context) -> Iterator[Draft]:
+    """A device that is mostly idle, in a capture without programs that would say more."""
+    if context.steps or context.health.is_damaged or len(context.results.modules):
+        return
+    for device in context.results.devices.to_pylist():
+        idle, span, kernels = device["idle_time_ns"], device["span_ns"], device["kernels"]
+        if not kernels or idle < threshold("capture", "idle_share") * span:
+            continue
+        yield Draft(
+            slug="device-idle",
+            title=f"GPU {device['device_id']} is idle {share(idle / span)} of the time between its first and last activity",
+            why=f"{count(kernels)} kernels of {duration(device['kernel_time_ns'] / kernels)} on average leave {duration(idle)} of "
+            f"{duration(span)}: work comes more slowly than the device does it.",
+            remedy="Launch ahead (read results later, take synchronising calls out of the loop), use CUDA graphs or larger kernels.",
+            confidence="sure",
+            basis="Time without any activity on the device",
+            figures=(
+                Figure("idle_ns", "idle", idle, "ns"),
+                Figure("span_ns", "first to last activity", span, "ns"),
+                Figure("kernels", "kernels", kernels, "count"),
+            ),
+            is_decided=False,
+        )

@@ -13,7 +13,7 @@ from nsys_report.findings.model import Figure
 from nsys_report.findings.overlap import alone_ns
 from nsys_report.findings.step import Context, Step
 from nsys_report.findings.thresholds import threshold
-from nsys_report.words import count, duration, share, size
+from nsys_report.words import count, duration, size
 
 
 def exposed_collectives(context: Context, step: Step) -> Iterator[Draft]:
@@ -27,12 +27,12 @@ def exposed_collectives(context: Context, step: Step) -> Iterator[Draft]:
     late = f" Of that, {duration(waiting)} pass before the last device has begun the same collective." if waiting is not None else ""
     yield Draft(
         slug="collectives-exposed",
-        title=f"{count(number)} collectives take {duration(time)} of each step, {share(alone / time)} of it with nothing beside them",
+        title=f"{count(number)} collectives take {duration(time)} of each step, with nothing beside them for {duration(alone)}",
         why=f"They move {size(moved(mine))} in an execution; computation that needs their result waits.{late}",
         remedy=(
             "Overlap them with work that does not need their result (the latency-hiding scheduler: "
-            "--xla_gpu_enable_latency_hiding_scheduler=true), merge small ones, or shard so that fewer are needed; devices that arrive late "
-            "are a matter of balance and of dispatch."
+            "--xla_gpu_enable_latency_hiding_scheduler=true), merge small ones, or shard so that fewer are needed; devices that arrive "
+            "late are a matter of balance and of dispatch."
         ),
         confidence="possible",
         basis="Their time in which no other kernel ran on the device; how much of it can be hidden depends on the program",
@@ -75,12 +75,12 @@ def other_threads(context: Context, step: Step) -> Iterator[Draft]:
     yield Draft(
         slug="waits-for-other-thread",
         title=f"{count(affected)} of {count(runs)} executions wait for another thread's, {duration(waited[waited > 0].mean())} each",
-        why=f"Two or more host threads launch on one device, which runs their executions one after the other: on average an execution starts "
-        f"{duration(mean)} later than it could.",
+        why=f"Two or more host threads launch on one device, which runs their executions one after the other: on average an execution "
+        f"starts {duration(mean)} later than it could.",
         remedy="If latency matters, give the programs a device each or one queue that decides the order; if throughput does, this is the "
         "device being busy and no loss.",
         confidence="sure",
-        basis="From the return of the launching call to the start on the device, as far as another thread's kernels ran then; mean over all",
+        basis="From the return of the launching call to the start on the device, as far as another thread's kernels ran then; the mean",
         claims={("part", "other_executions", "kernels"): mean},
         figures=(
             Figure("mean_ns", "wait on average", mean, "ns"),

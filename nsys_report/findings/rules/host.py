@@ -96,7 +96,8 @@ def _parameter_bytes(step: Step) -> int | None:
 
 def waiting_for_host(context: Context, step: Step) -> Iterator[Draft]:
     """Idle time of which the host's work between two calls is the reason."""
-    claims = from_parts(step, *BETWEEN)
+    named = {source for rule in (uploaded_inputs, large_result) for draft in rule(context, step) for source in draft.claims}
+    claims = {source: time for source, time in from_parts(step, *BETWEEN).items() if source not in named}
     idle = sum(claims.values())
     if any(crossing_state(context, step)) or idle < threshold("host", "least_idle_share") * step.wall_ns:
         return
@@ -144,8 +145,8 @@ def _why_waiting(step: Step, ups: float, up: float, downs: float, down: float, h
 def _remedy(read_back: bool, ups: float, helpers: float) -> str:
     parts = []
     if read_back:
-        parts.append("Start the next call before reading this one's result: read one step late, or compute on the device what the next call "
-                     "needs (take the token there, keep the loss as an array)")  # fmt: skip
+        parts.append("Start the next call before reading this one's result: read one step late, or compute on the device what the next "
+                     "call needs (take the token there, keep the loss as an array)")  # fmt: skip
     if ups >= 0.5:
         parts.append("keep positions, tables and tokens on the device and pass on what the last call returned, instead of converting host "
                      "arrays in every step" + (" (each conversion runs a program of its own)" if helpers >= 0.5 else ""))  # fmt: skip
@@ -157,14 +158,19 @@ def _remedy(read_back: bool, ups: float, helpers: float) -> str:
 def uploaded_inputs(context: Context, step: Step) -> Iterator[Draft]:
     """Large inputs whose copy to the device nothing hides."""
     number, up = copied(context, step, "HtoD")
-    claims = from_parts(step, ("copies", "to_device"), ("copies", "copies_in"), ("copies", "pageable_copy"))
+    share_of_inputs = 1.0
+    if any(crossing_state(context, step)):
+        _, down = copied(context, step, "DtoH")
+        share_of_inputs, up = max(1 - down / up, 0.0), max(up - down, 0.0)
+    claims = from_parts(step, ("copies", "to_device"), ("copies", "copies_in"), ("copies", "pageable_copy"), share=share_of_inputs)
     time = sum(claims.values())
-    if up < threshold("host", "least_input_bytes") or time < threshold("programs", "least_gain_share") * step.wall_ns:
+    if up < threshold("host", "least_input_bytes") or not time:
         return
     yield Draft(
         slug="inputs-not-hidden",
         title=f"The device waits while {size(up)} of inputs are copied to it in each step",
-        why=f"{count(round(number, 1))} copies a step take {duration(time)} in which no kernel runs.",
+        why=f"Copies to the device ({count(round(number, 1))} a step) and the calls that issue them take {duration(time)} in which no kernel "
+        "runs.",
         remedy="Copy the next step's inputs while this one computes (jax.device_put ahead of time, a prefetching loader), or copy less: "
         "narrower types, and each array once.",
         confidence="sure",
@@ -189,8 +195,8 @@ def large_result(context: Context, step: Step) -> Iterator[Draft]:
         slug="logits-to-host",
         title=f"{size(down)} of logits are copied to the host in each step, where a token is 4 bytes",
         why=f"The copy takes {duration(sum(claims.values()))}; what the host then does with the logits is part of its own time.",
-        remedy="Choose the token in the program (argmax, or sampling with a key) and return only that; return top-k logits where the caller "
-        "needs some.",
+        remedy="Choose the token in the program (argmax, or sampling with a key) and return only that; return top-k logits where the "
+        "caller needs some.",
         confidence="likely",
         basis="The copy and the call that issues it, as far as nothing hides them",
         claims=claims,

@@ -35,7 +35,7 @@ def small_kernels(context: Context, step: Step) -> Iterator[Draft]:
             "keys and values, one kernel for a norm), batch more rows, or write the layer's chain as one kernel."
         ),
         confidence="possible",
-        basis=f"{count(round(number))} launches at the {duration(least)} that the shortest of them takes: what fusing every one of them would save",
+        basis=f"{count(round(number))} launches at the {duration(least)} of the shortest of them: what fusing every one of them would save",
         claims=from_instructions(step, mine, min(number * least, time)),
         figures=(
             Figure("kernels", "small kernels", number, "count"),

@@ -75,11 +75,11 @@ def graph_updates(context: Context, step: Step) -> Iterator[Draft]:
     each = time * step.executions / affected if affected else time
     yield Draft(
         slug="graph-updates",
-        title=f"The graph's nodes are given new addresses in {count(affected)} of {count(step.executions)} executions, {duration(each)} each time",
+        title=f"The graph's nodes are given new addresses in {count(affected)} of {count(step.executions)} executions, {duration(each)} each",
         why="XLA records the kernels' addresses in a CUDA graph; when a buffer has moved since, it sets them anew, node by node "
         "(cuGraphExec...SetParams), while the device waits.",
-        remedy="Keep buffers where they are: donate what is updated, hold no second reference to old results, and let temporaries of the same "
-        "sizes be allocated in the same order; or leave the program without graphs (--xla_gpu_enable_command_buffer=) and compare.",
+        remedy="Keep buffers where they are: donate what is updated, hold no second reference to old results, and let temporaries of the "
+        "same sizes be allocated in the same order; or leave the program without graphs (--xla_gpu_enable_command_buffer=) and compare.",
         confidence="sure",
         basis="Idle time while the calls were made; mean over all steps",
         claims={("part", *part): time},
@@ -119,8 +119,8 @@ def _one_by_one(step: Step, time: float) -> Draft:
         title=f"{count(round(step.kernels))} kernels are launched one by one, and the GPU waits {duration(time)} of each step for the next",
         why=f"A kernel takes {duration(step.kernel_ns / step.kernels)} on average; launching and starting it takes longer, so the queue is "
         f"empty most of the time.",
-        remedy="Let XLA put the kernels into CUDA graphs (command buffers, on by default: --xla_gpu_enable_command_buffer= turns them off), and "
-        "make fewer, larger kernels.",
+        remedy="Let XLA put the kernels into CUDA graphs (command buffers, on by default: --xla_gpu_enable_command_buffer= turns them off), "
+        "and make fewer, larger kernels.",
         confidence="likely",
         basis=f"Idle time within and after launch calls, less {duration(kept)} that a graph's launch of as many nodes takes; tracing makes "
         f"launches slower as well",
@@ -150,8 +150,8 @@ def _loop(step: Step, readbacks: float, with_launches: bool) -> Draft:
         why=f"XLA does not know how often the loop runs, so the host runs it: it waits for each iteration's condition "
         f"({duration(step.part(waiting))} idle in all), and only then can it launch the next"
         + (f" ({duration(launching)} waiting for launches)." if with_launches else "."),
-        remedy="Give the loop a trip count that is known when compiling (fori_loop with constant bounds, scan) and mask what is too much, or do "
-        "more in each iteration; a loop inside a CUDA graph (command buffers of type WHILE) needs neither read-back nor single launches.",
+        remedy="Give the loop a trip count that is known when compiling (fori_loop with constant bounds, scan) and mask what is too much, or "
+        "do more in each iteration; a loop inside a CUDA graph (command buffers of type WHILE) needs neither read-back nor single launches.",
         confidence="likely",
         basis="Idle time around the read-backs"
         + (f" and launches, less {duration(kept)} for a graph of as many nodes" if launching else ""),

@@ -60,7 +60,7 @@ def _staged(step: Step, mine: Sequence[Record], gain: float, slug: str, title: s
     return Draft(
         slug=slug,
         title=f"{title}: {size(read)} read, as much as they are, and {size(moved(mine) - read)} written",
-        why=f"This takes {duration(time)} a step{hidden}, and the product then reads the new buffer: the weights cross the memory three times.",
+        why=f"This takes {duration(time)} a step{hidden}, and the product reads the new buffer: the weights cross the memory three times.",
         remedy=remedy,
         confidence="likely",
         basis="The time in which nothing else ran on the device",
