@@ -10,7 +10,19 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-from hlo_mapping.matching.names import AUTOTUNER, FREE_CALLS, HELPER, LIBRARY_NAMES, SECONDARY, XLA_EMITTED, base_name, kernel_name, tells_otherwise
+from hlo_mapping.matching.names import (
+    AUTOTUNER,
+    FREE_CALLS,
+    HELPER,
+    LEADING,
+    LIBRARY_NAMES,
+    SECONDARY,
+    XLA_EMITTED,
+    base_name,
+    kernel_name,
+    product_type,
+    tells_otherwise,
+)
 from hlo_mapping.matching.schedule import COPY, KERNEL, LIBRARY, MEMSET, READBACK, SKIP_COST, VIRTUAL, Schedule, Step
 from hlo_mapping.matching.tokens import Token
 
@@ -126,7 +138,8 @@ class Automaton:
         if AUTOTUNER.search(token.name):
             return None
         usual = next((names for calls, names in LIBRARY_NAMES if calls.search(step.call)), None)
-        odd = usual is not None and not usual.search(token.name) and not SECONDARY.search(token.name)
+        odd = usual is not None and not any(names.search(token.name) for names in (usual, SECONDARY, LEADING))
+        odd |= bool(step.types) and product_type(token.name) not in (None, *step.types)
         return (UNUSUAL_LIBRARY, 0) if odd or tells_otherwise(step.call, token.name) else (0.0, 0)
 
     def _call_price(self, step: int, state: int, token: int) -> float:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 _NOT_IN_SYMBOLS = re.compile(r"[^A-Za-z0-9_$]")
 
 SECONDARY = re.compile(
-    r"splitk_?reduce|split_k_reduce|reduce_?kernel|reducekernel|reduce_1block|make_batch_pointers|batched_pointers|nhwctonchw|nchwtonhwc|"
-    r"addtensor|_postprocess|scalepackedtensor|computeoffsets|scal_kernel|compute_dot_do_o|convert_dq",
+    r"splitk_?reduce|split_k_reduce|reduce_?kernel|reducekernel|reduce_1block|nhwctonchw|addtensor|_postprocess|scal_kernel|convert_dq",
     re.IGNORECASE,
 )
-"""Library kernels that help another kernel of the same call (split-K sums, scalings, pointer arrays, layout changes)."""
+"""Library kernels that finish what another kernel of the same call began (split-K sums, scalings, layouts changed back)."""
+
+LEADING = re.compile(r"make_?batch_?pointers|batched_pointers|nchwtonhwc|computeoffsets|scalepackedtensor|compute_dot_do_o", re.IGNORECASE)
+"""Library kernels that prepare for another kernel of the same call (pointer arrays, layout changes)."""
 
 HELPER = re.compile(r"set_(while|case|if|if_else|for)_condition|Set(While|Case|If|For)ConditionKernel|^noop$", re.IGNORECASE)
 """Kernels that steer a CUDA graph and belong to no instruction (XLA's own names)."""
@@ -26,7 +29,7 @@ XLA_EMITTED = re.compile(
 """Names that XLA gives the kernels it emits itself: a library's kernels are never called so."""
 
 LIBRARY_NAMES = (
-    (re.compile(r"cub", re.I), re.compile(r"radix|cub|onesweep|histogram|merge|scan|segmented|sort", re.I)),
+    (re.compile(r"cub(?!las)", re.I), re.compile(r"radix|cub|onesweep|histogram|merge|scan|segmented|sort", re.I)),
     (re.compile(r"cusolver|^kCholesky|^kTriangular|cublas\$triangular", re.I), re.compile(r"", re.I)),
     (re.compile(r"cublas|gemm|matmul", re.I), re.compile(r"gemm|gemv|nvjet|cutlass|xmma|splitk|dot_kernel|reduce_1block|cublas|make_batch|Kernel2", re.I)),
     (re.compile(r"conv|cudnn|norm|fmha|fusedmha", re.I), re.compile(r"conv|cudnn|fprop|dgrad|wgrad|xmma|cutlass|nchw|nhwc|gemm|sdpa|flash|winograd|fft|Kernel2|im2col|tensor", re.I)),
@@ -43,15 +46,16 @@ ROUTINES = (
     (re.compile(r"syev|heev|eigh"), re.compile(r"syev|heev|sytrd|stedc|steqr|offA|FnrmA|lascl|laed|tridiag")),
     (re.compile(r"getrf|lu_decomposition"), re.compile(r"getrf|ipiv|create_pivot|laswp|xxtrf")),
     (re.compile(r"potrf|cholesky", re.I), re.compile(r"potrf|chol|xxtrf", re.I)),
+    (re.compile(r"triangular", re.I), re.compile(r"trsm|trsv", re.I)),
     (re.compile(r"pivots_to_permutation"), re.compile(r"Pivots")),
     (re.compile(r"fft", re.I), re.compile(r"fft|dpRadix|spRadix")),
-    (re.compile(r"cub|sort", re.I), re.compile(r"RadixSort|MergeSort|DeviceScan|onesweep", re.I)),
+    (re.compile(r"cub(?!las)|sort", re.I), re.compile(r"RadixSort|MergeSort|DeviceScan|onesweep", re.I)),
     (re.compile(r"conv|cudnn", re.I), re.compile(r"cudnn|fprop|dgrad|wgrad|sdpa|winograd")),
-    (re.compile(r"nccl|collective|all|reduce_?scatter|permute|send|recv", re.I), re.compile(r"^nccl")),
+    (re.compile(r"nccl|collective|all_?(reduce|gather|to_?all)|reduce_?scatter|permute|send|recv", re.I), re.compile(r"^nccl")),
 )  # fmt: skip
 """(custom-call target, kernel names that tell of such a routine): a kernel that tells of another routine is not this call's."""
 
-FREE_CALLS = re.compile(r"kCustomCall|cub|fft|cholesky|solve|kTopK|kSelectK|kSort|conv|cudnn|nccl|collective", re.I)
+FREE_CALLS = re.compile(r"kCustomCall|cub(?!las)|fft|cholesky|solve|kTopK|kSelectK|kSort|conv|cudnn|nccl|collective", re.I)
 """Calls that as a rule launch several kernels; a matrix product launches one, and perhaps a sum."""
 
 
@@ -59,6 +63,28 @@ def tells_otherwise(call: str, kernel: str) -> bool:
     """Whether a kernel's name tells of another library routine than the call's."""
     told = [target for target, names in ROUTINES if names.search(kernel)]
     return bool(told) and not any(target.search(call) for target in told)
+
+
+_NVJET = re.compile(r"^nvjet_(?:sm\w+?_)?([a-z])[a-z]*_")
+_NVJET_TYPES = {"t": "bf16", "h": "f16", "s": "f32", "q": "f8", "d": "f64"}
+_TYPES = (
+    ("tf32", re.compile(r"tf32|s1688|_s16816gemm(?!_\w*(bf|f)16)")),
+    ("bf16", re.compile(r"gemm_bf16|bf16_s?16816|_bf16_|bf16bf16")),
+    ("f16", re.compile(r"gemm_f16|(?<!b)f16_s?16816|(?<!b)f16f16|hgemm|h884|fp16")),
+    ("f8", re.compile(r"e4m3|e5m2|fp8")),
+    ("f64", re.compile(r"dgemm|d884|gemm_f64|f64f64")),
+    ("s8", re.compile(r"gemm_i8|i8i8|imma|igemm|s8_")),
+    ("f32", re.compile(r"sgemm|gemm_f32f32_f32f32|ffma")),
+)
+
+
+@cache
+def product_type(kernel: str) -> str | None:
+    """The element type that a library's matrix product multiplies (tf32 for f32 rounded to it), as its name tells; None if it does not."""
+    jet = _NVJET.match(kernel)
+    if jet:
+        return _NVJET_TYPES.get(jet.group(1))
+    return next((kind for kind, pattern in _TYPES if pattern.search(kernel)), None)
 
 
 def kernel_name(instruction: str) -> str:

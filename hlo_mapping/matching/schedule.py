@@ -47,6 +47,8 @@ class Step:
     thunk_kind: str = ""
     call: str = ""
     """Of a library call its thunk kind and the target of its custom call."""
+    types: frozenset[str] = frozenset()
+    """Of a matrix product by a library the element types that it may multiply; empty where unknown."""
     part: int = 0
     """0 for the first launch of its instruction, counting up while the same instruction goes on launching (the passes of a sort)."""
 
@@ -111,7 +113,7 @@ class _Builder:
         follow = tuple(tuple(self.follow.get(s, ())) for s in range(-1, len(self.steps)))
         own = frozenset(n for s in self.steps for n in s.names)
         # identical programs, whatever their instructions are called, share a signature: they cannot be told apart by launches
-        signature = (tuple((s.kind, s.names, s.grid, s.block, s.byte_count) for s in self.steps), follow)
+        signature = (tuple((s.kind, s.names, s.grid, s.block, s.byte_count, s.call, s.types) for s in self.steps), follow)
         return Schedule(self.program.number, self.program.name, tuple(self.steps), follow, own, self.source, self.has_readback, signature)
 
     def add(self, step: Step, before: list[tuple[int, float]]) -> list[tuple[int, float]]:
@@ -214,7 +216,10 @@ class _Builder:
 
     def library(self, kind: str, instruction: str | None) -> Step:
         found = self.module.instruction(instruction) if self.module is not None and instruction else None
-        return Step(LIBRARY, instruction, thunk_kind=kind, call=f"{kind} {found.custom_call_target}" if found is not None else kind)
+        if found is None or self.module is None:
+            return Step(LIBRARY, instruction, thunk_kind=kind, call=kind)
+        types = multiplied_types(found, self.module) if "cublas" in found.custom_call_target or found.opcode == "dot" else frozenset()
+        return Step(LIBRARY, instruction, thunk_kind=kind, call=f"{kind} {found.custom_call_target}", types=types)
 
     def result_bytes(self, instruction: str | None) -> int | None:
         found = self.module.instruction(instruction) if self.module is not None and instruction else None
@@ -248,6 +253,26 @@ class _Builder:
             exits += [e for e in self.sequence(branch, chosen, None) if e not in exits]
         unseen = UNSEEN_IN_GRAPH if self.in_graph else UNSEEN_BRANCH
         return exits if any(state == chosen[0][0] for state, _ in exits) else [*exits, (chosen[0][0], unseen)]
+
+
+def multiplied_types(product: Instruction, module: Module) -> frozenset[str]:
+    """The element types that a matrix product multiplies, by its operands, precision and algorithm; empty where unknown."""
+    if not product.operands or (found := module.instruction(product.operands[0].name)) is None:
+        return frozenset()
+    try:
+        kind = found.shape.at(product.operands[0].index).element_type
+    except IndexError:
+        return frozenset()
+    if kind.startswith("f8"):
+        return frozenset({"f8"})
+    if kind != "f32":
+        return frozenset({kind}) if kind in ("bf16", "f16", "f64", "s8") else frozenset()
+    precision = (product.backend_config.get("gemm_backend_config") or {}).get("precision_config") or {}
+    algorithm = str(precision.get("algorithm", ""))
+    if "TF32" in algorithm or "BF16" in algorithm:
+        return frozenset({"tf32"}) if "TF32" in algorithm else frozenset({"bf16"})
+    exact = algorithm.startswith("ALG_DOT_F32") or "HIGHEST" in precision.get("operand_precision", ())
+    return frozenset({"f32"}) if exact else frozenset({"f32", "tf32"})
 
 
 def trip_count(instruction: Instruction | None) -> int | None:
