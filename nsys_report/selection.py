@@ -15,6 +15,7 @@ from nsys_report.errors import UsageError
 
 if TYPE_CHECKING:
     from nsys_report.analysis.results import AnalysisResults
+    from nsys_report.findings.model import Finding
     from nsys_report.joined import Joined
     from nsys_report.notebook import Analysis
 
@@ -42,7 +43,16 @@ class Selection:
         if self.classes:
             named = {name: _with_classes(getattr(results, name), self.classes) for name in ("classes", "details", "instructions")}
             results = replace(results, **named)
-        return replace(analysis, joined=joined, results=results, narrowed=self.words())
+        return replace(analysis, joined=joined, results=results, findings=self._findings(analysis, joined), narrowed=self.words())
+
+    def _findings(self, analysis: Analysis, joined: Joined) -> tuple[Finding, ...]:
+        """The findings about the capture as a whole and about programs that are kept, over all of their executions."""
+        from nsys_report.findings import find
+
+        if not self.modules or not analysis.findings:
+            return analysis.findings
+        kept = set(zip(joined.executions["hlo_module"].to_pylist(), joined.executions["program_id"].to_pylist(), strict=True))
+        return find(analysis.joined, analysis.results, analysis.health, kept)
 
     def words(self) -> str:
         """The selection as a sentence part."""

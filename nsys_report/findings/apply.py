@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from nsys_report.analysis.results import AnalysisResults
@@ -19,14 +19,22 @@ PACED = 0.3
 """Share of a step that the device waits for the host from which the host sets the pace."""
 
 
-def find(joined: Joined, results: AnalysisResults, health: Health | None = None) -> tuple[Finding, ...]:
+def find(
+    joined: Joined,
+    results: AnalysisResults,
+    health: Health | None = None,
+    programs: Collection[tuple[str | None, int | None]] | None = None,
+) -> tuple[Finding, ...]:
     """What costs time in a capture, by the time to be gained over the capture; ties by share.
 
-    A damaged capture comes first and is judged no further. Findings whose gain the capture cannot decide come last.
+    A damaged capture comes first and is judged no further. Findings whose gain the capture cannot decide come last. `programs` (module
+    name and XLA's number) leaves out what is about others.
     """
     context = make_context(joined, results, judge(joined.capture) if health is None else health)
     found = [_finding(draft) for rule in CAPTURE_RULES for draft in rule(context)]
     for step in context.steps:
+        if programs is not None and (step.key.hlo_module, step.key.program_id) not in programs:
+            continue
         rules = (*STEP_RULES, *DEVICE_RULES) if step.is_steady else DEVICE_RULES
         drafts = [draft for rule in rules for draft in rule(context, step)]
         found += _settled(step, drafts, context.shared)
