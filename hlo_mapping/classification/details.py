@@ -45,7 +45,11 @@ def other_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]
         return "sampling", "finds the place of the largest value"
     if ops & _ROOTS or any(graph.ops[n] == "reduce" and _feeds_root(graph, n) for n in nodes):
         return "norm", "takes or applies the root of a mean"
-    if any(_rotates(graph, kinds, n) for n in nodes) or (ops & {"sine", "cosine"} and _leads_to_rotation(graph, kinds, kernel)):
+    if (
+        any(_rotates(graph, kinds, n) for n in nodes)
+        or _joins_rotated(graph, kinds, kernel, ops)
+        or (ops & {"sine", "cosine"} and _leads_to_rotation(graph, kinds, kernel))
+    ):
         return "rope", "multiplies with sines and cosines of positions"
     return _plain_detail(graph, kinds, kernel, ops)
 
@@ -104,6 +108,19 @@ def _rotates(graph: Graph, kinds: Kinds, node: int) -> bool:
     return (
         graph.ops[node] == "multiply" and any(kinds.trigonometric[i] for i in inputs) and any(kinds.kind[i] == ACTIVATION for i in inputs)
     )
+
+
+def _joins_rotated(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]) -> bool:
+    """Whether a launch only puts together what other launches rotated."""
+    if "concatenate" not in ops or ops - RESHAPING - {"concatenate", "leaf", "constant"}:
+        return False
+    read = {i for n in range(kernel.first, kernel.end) for i in graph.inputs[n] if not kernel.first <= i < kernel.end}
+    for node in read:
+        while graph.ops[node] in RESHAPING:
+            node = graph.inputs[node][0]
+        if graph.ops[node] not in ("add", "subtract") or not any(_rotates(graph, kinds, i) for i in graph.inputs[node]):
+            return False
+    return bool(read)
 
 
 def _leads_to_rotation(graph: Graph, kinds: Kinds, kernel: Kernel) -> bool:

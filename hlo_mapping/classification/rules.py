@@ -218,6 +218,21 @@ def _back_into_cache(launch: Launch, node: int) -> bool:
     return True
 
 
+def _relayout_of_attention(launch: Launch) -> Verdict | None:
+    """What does nothing but bring the result of attention's products into another order or type."""
+    graph, uses = launch.program.graph, launch.program.uses
+    if launch.ops - RESHAPING - {"leaf", "constant"} or len(launch.outside) != 1:
+        return None
+    source = launch.outside[0]
+    while graph.ops[source] in RESHAPING or graph.ops[source] == "leaf":
+        source = graph.inputs[source][0]
+    product = uses.products.get(launch.program.kinds.halves.get(source, source))
+    verdict = product_class(launch.program, product) if product is not None else None
+    if verdict is not None and verdict.kernel_class == "attention":
+        return Verdict("attention", "relayout", "changes the order or type of attention's result")
+    return None
+
+
 def _weight_staging(launch: Launch) -> Verdict | None:
     """Results that hold nothing but model parameters' elements."""
     kinds, ops = launch.program.kinds, launch.ops
@@ -279,8 +294,20 @@ def _other(launch: Launch) -> Verdict | None:
 
 
 RULES: tuple[Callable[[Launch], Verdict | None], ...] = (
-    _collective, _cache_write, _optimizer, _product, _second_half, _custom_call, _cache_read, _attention, _gradient, _weight_staging,
-    _embedding, _other,
-)  # fmt: skip
+    _collective,
+    _cache_write,
+    _optimizer,
+    _product,
+    _second_half,
+    _custom_call,
+    _cache_read,
+    _attention,
+    _relayout_of_attention,
+    _gradient,
+    _weight_staging,
+    _embedding,
+    _other,
+)
+"""In the order in which they are asked."""
 
 __all__ = ["RULES", "Launch", "Program", "Verdict", "classify", "look_at", "product_class"]

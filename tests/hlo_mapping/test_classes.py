@@ -1,0 +1,303 @@
+"""Classes of launches. The programs' own scopes and names are the truth they are held against; the rules see neither."""
+
+from __future__ import annotations
+
+import pytest
+
+from hlo_mapping.facts import module_facts
+from hlo_mapping.text.parser import parse_module
+from tests.hlo_mapping.hlo_samples import (
+    PROGRAMS,
+    captured_path,
+    captured_rows,
+    in_class,
+    module,
+    program,
+    program_rows,
+    rows,
+    text,
+    total,
+    without_names,
+)
+
+CACHED = (
+    ("decode", "jit_decode_step"),
+    ("serve", "jit_decode_step"),
+    ("serve", "jit_prefill_chunk"),
+    ("cublas_nocb", "jit_decode_step"),
+    ("cublas_nocb", "jit_prefill_chunk"),
+    ("while_decode_nocb", "jit_generate"),
+    ("decode_scan_nocb", "jit_decode_step"),
+)
+CAPTURED = (
+    *CACHED,
+    ("train", "jit_train_step"),
+    ("train_host", "jit_train_step"),
+    ("int8", "jit_quantized_mlp"),
+    ("moe", "jit_moe_layer"),
+    ("sharded_nocb", "jit_tp_mlp"),
+    ("threads", "jit_right"),
+)
+SAME = ("kernel_class", "class_detail", "class_rule", "bytes_accessed", "weight_bytes", "kv_read_bytes", "kv_write_bytes", "flops")
+
+
+@pytest.mark.parametrize(("capture", "name"), CACHED)
+def test_classes_are_the_scopes_that_the_program_was_written_with(capture: str, name: str) -> None:
+    wrong = []
+    for instruction, row in captured_rows(capture, name).items():
+        scope = next((s for s in ("kv_write", "kv_gather", "attention") if f"/{s}/" in (row["op_name"] or "")), None)
+        if scope is not None and row["kernel_class"] != scope:
+            wrong.append((instruction, row["op_name"], row["kernel_class"], row["class_detail"]))
+    # What only moves activations, or computes with positions, serves a scope but is not its work
+    assert [w for w in wrong if w[3] not in ("index",)] == []
+
+
+@pytest.mark.parametrize(("capture", "name"), CACHED)
+def test_products_of_the_program_are_weights(capture: str, name: str) -> None:
+    wrong = [
+        (n, row["kernel_class"])
+        for n, row in captured_rows(capture, name).items()
+        if (row["op_name"] or "").endswith(f"{name.replace('jit_', 'jit(')})/dot_general") and row["kernel_class"] != "weights"
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(("capture", "name"), CAPTURED)
+def test_every_launch_has_a_class_and_a_rule(capture: str, name: str) -> None:
+    for row in captured_rows(capture, name).values():
+        assert row["kernel_class"] is not None
+        assert row["class_rule"]
+
+
+@pytest.mark.parametrize(("capture", "name"), CAPTURED)
+def test_captured_programs_without_names_have_the_same_classes_and_bytes(capture: str, name: str) -> None:
+    renamed = module_facts(parse_module(without_names(captured_path(capture, name).read_text())), 1).to_pylist()
+    for mine, theirs in zip(captured_rows(capture, name).values(), renamed, strict=True):
+        assert {k: mine[k] for k in SAME} == {k: theirs[k] for k in SAME}
+        assert theirs["op_name"] is None
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_without_names_have_the_same_classes_and_bytes(name: str) -> None:
+    renamed = module_facts(parse_module(without_names(text(name))), 1).to_pylist()
+    for mine, theirs in zip(program_rows(name).values(), renamed, strict=True):
+        assert {k: mine[k] for k in SAME} == {k: theirs[k] for k in SAME}
+
+
+NO_CACHE = (
+    "convnet",
+    "conv_train",
+    "dp_train",
+    "encoder",
+    "fft",
+    "grads_only",
+    "gru_step",
+    "int4",
+    "lstm",
+    "lstm_cond",
+    "lstm_layers_state",
+    "mamba_step",
+    "mlp_sgd",
+    "moe_decode",
+    "packed4",
+    "sampling",
+    "sort_big",
+    "transformer_train",
+    "unet_like",
+)
+
+
+@pytest.mark.parametrize("name", NO_CACHE)
+def test_programs_without_a_cache_have_no_class_of_one(name: str) -> None:
+    found = program_rows(name)
+    assert not in_class(found, "kv_write") | in_class(found, "kv_gather")
+    assert total(found, "kv_read_bytes") == total(found, "kv_write_bytes") == 0
+
+
+@pytest.mark.parametrize("name", sorted(set(NO_CACHE) - {"encoder", "transformer_train", "grads_only"}))
+def test_programs_without_attention_have_none(name: str) -> None:
+    assert not in_class(program_rows(name), "attention")
+
+
+def test_an_encoders_attention_is_found_by_its_two_products() -> None:
+    found = program_rows("encoder")
+    # per layer: scores, softmax, weighted sum
+    assert in_class(found, "attention", "product") == {f"gemm_fusion_dot.{n}" for n in (22, 23, 24, 25)}
+    assert in_class(found, "attention", "softmax") == {"fusion.73", "fusion.74"}
+    assert total(found, "flops", kernel_class="attention") == 2 * 2 * (2 * 8 * 8 * 128 * 128 * 64)
+    assert in_class(found, "weights", "embedding") == {"loop_add_fusion"}
+    assert in_class(found, "other", "norm") == {"fusion.75", "fusion.76", "fusion.77", "fusion.78"}
+
+
+def test_training_a_transformer() -> None:
+    found = program_rows("transformer_train")
+    # forward two products a layer, backward four: through the sum, the softmax's input, and to queries, keys and values
+    assert len(in_class(found, "attention", "product")) == 2 * 6
+    gradients = [r for r in found.values() if r["class_detail"] == "gradient" and r["dot_type"]]
+    # q, k and v in one, o, up and down of each layer, and the head
+    assert len(gradients) == 2 * 4 + 1
+    tokens, width, layers = 8 * 128, 512, 2
+    per_layer = 2 * tokens * width * (4 * width + 2 * 4 * width)
+    assert total(found, "flops", class_detail="gradient") == layers * per_layer + 2 * 8 * width * 2
+    assert total(found, "flops", kernel_class="weights") == 2 * layers * per_layer + 2 * (2 * 8 * width * 2)
+
+
+def test_gradients_that_an_optimizer_elsewhere_takes_are_gradients() -> None:
+    assert total(program_rows("grads_only"), "flops", class_detail="gradient") == total(
+        program_rows("transformer_train"), "flops", class_detail="gradient"
+    )
+
+
+def test_stochastic_gradient_descent() -> None:
+    found = program_rows("mlp_sgd")
+    assert len(in_class(found, "other", "optimizer")) == 6  # a matrix and a vector of each of three layers
+    assert total(found, "flops", class_detail="gradient") == 3 * 2 * 4096 * 1024 * 1024
+    assert total(found, "flops", kernel_class="weights") == 5 * 2 * 4096 * 1024 * 1024
+    # the update reads each parameter once
+    assert total(found, "weight_bytes", class_detail="optimizer") == 3 * (1024 * 1024 + 1024) * 4
+
+
+def test_data_parallel_training_sums_gradients_over_devices() -> None:
+    found = program_rows("dp_train")
+    assert in_class(found, "other", "collective") == {"all-reduce.11"}
+    assert len(in_class(found, "other", "optimizer")) == 6
+    assert total(found, "flops", class_detail="gradient") == 3 * 2 * 2048 * 1024 * 1024
+
+
+def test_convolutions_are_weights_and_their_filters_gradients_are_not() -> None:
+    found = program_rows("convnet")
+    assert in_class(found, "weights", "convolution") == {"cudnn-conv.3", "cudnn-conv.4"}
+    trained = program_rows("conv_train")
+    assert in_class(trained, "weights", "convolution") == {"cudnn-conv.3", "cudnn-conv.4", "cudnn-conv-bw-input.1"}
+    assert {"cudnn-conv-bw-filter.3", "cudnn-conv-bw-filter.4"} <= in_class(trained, "other", "gradient")
+
+
+def test_states_of_recurrent_networks_are_no_caches() -> None:
+    for name in ("lstm", "lstm_cond", "gru_step", "lstm_layers_state", "mamba_step"):
+        found = program_rows(name)
+        assert in_class(found, "weights")
+        assert not in_class(found, "kv_write") | in_class(found, "kv_gather") | in_class(found, "attention")
+
+
+def test_a_contiguous_cache() -> None:
+    found = program_rows("contiguous_b1")
+    assert in_class(found, "kv_write") == {f"loop_dynamic_update_slice_fusion{n}" for n in ("", ".1", ".2", ".3")}
+    # two layers, keys and values, one position of 4 heads of 128 in bf16
+    assert total(found, "kv_write_bytes") == 2 * 2 * 4 * 128 * 2
+    # attention reads the whole of both caches: 512 positions
+    assert total(found, "kv_read_bytes") == 2 * 2 * 512 * 4 * 128 * 2
+    assert total(found, "kv_read_bytes", kernel_class="attention") == total(found, "kv_read_bytes")
+
+
+def test_copies_of_caches_are_copies() -> None:
+    found = program_rows("contiguous")
+    copies = in_class(found, "other", "copy")
+    assert len(copies) == 8  # a change of layout and a copy for keys and values of two layers
+    assert total(found, "bytes_accessed", class_detail="copy") == 8 * 2 * (4 * 512 * 4 * 128 * 2)
+    assert total(found, "kv_read_bytes", class_detail="copy") == 0
+
+
+def test_a_cache_in_eight_bits() -> None:
+    found = program_rows("kv_fp8")
+    assert total(found, "kv_read_bytes") == 2 * 2 * 4 * 512 * 4 * 128
+    assert {r["dot_type"] for r in found.values() if r["kernel_class"] == "attention" and r["dot_type"]} == {
+        "f8e4m3fn,bf16->f32",
+        "f8e4m3fn,bf16->bf16",
+    }
+
+
+def test_a_cache_that_slides() -> None:
+    found = program_rows("sliding_roll")
+    assert len(in_class(found, "kv_write")) == 4
+    # one new position of four sequences; the rest of what is written is the window moved by one
+    assert total(found, "kv_write_bytes") == 2 * 2 * 4 * 4 * 128 * 2
+    assert total(found, "bytes_accessed", kernel_class="kv_write") > 2 * 2 * 2 * (4 * 511 * 4 * 128 * 2)
+
+
+def test_verifying_drafted_tokens_writes_several_positions() -> None:
+    found = program_rows("speculative")
+    assert total(found, "kv_write_bytes") == 2 * 2 * 4 * (4 * 128 * 2)
+    assert len(in_class(found, "other", "sampling")) == 2
+
+
+def test_caches_in_a_loop_over_layers() -> None:
+    found = program_rows("scan_layers_decode")  # one iteration: one layer
+    assert total(found, "kv_write_bytes") == 2 * 2 * 4 * 128 * 2
+    assert total(found, "kv_read_bytes") == 2 * 2 * 512 * 4 * 128 * 2
+    assert total(found, "weight_bytes") == (4 * 512 * 512 + 2 * 512 * 2048) * 2 + 512 * 2
+
+
+def test_a_cache_made_inside_the_program() -> None:
+    found = program_rows("generate_fresh")
+    assert in_class(found, "kv_write") == {"loop_dynamic_update_slice_fusion", "loop_dynamic_update_slice_fusion.1"}
+    assert total(found, "kv_write_bytes") == 2 * 2 * 4 * 128 * 2
+    # the loop's buffer of tokens is none
+    assert found["loop_dynamic_update_slice_fusion.2"]["kernel_class"] == "other"
+
+
+def test_keys_and_values_that_are_only_read() -> None:
+    found = program_rows("cross_attention")
+    assert total(found, "kv_read_bytes") == 2 * 4 * 256 * 8 * 64 * 2
+    assert not in_class(found, "kv_write")
+    assert {r["kernel_class"] for r in found.values() if r["kv_read_bytes"]} == {"attention"}
+
+
+def test_experts_looked_up_by_a_router_are_weights() -> None:
+    found = program_rows("moe_decode")
+    # two tokens take two experts each, of two matrices of 1024 x 2048
+    assert total(found, "weight_bytes", kernel_class="weights") == 2 * 2 * 2 * 1024 * 2048 * 2 + (1024 * 8 + 1024) * 2
+
+
+def test_packed_weights_are_read_in_four_bits() -> None:
+    for name in ("int4", "packed4"):
+        found = program_rows(name)
+        converted = [r for r in found.values() if r["class_detail"] == "convert"]
+        assert len(converted) == 2
+        scales = 2 * 32 * 4096 * 2 if name == "int4" else 0
+        assert sum(r["weight_bytes"] for r in converted) == 2 * 4096 * 4096 // 2 + scales
+
+
+def test_sampling_sorting_and_transforms() -> None:
+    sampling = {r["class_detail"] for r in program_rows("sampling").values()}
+    assert sampling >= {"random", "sort", "sampling"}
+    assert {r["kernel_class"] for r in program_rows("sampling").values()} == {"other"}
+    assert in_class(program_rows("sort_big"), "other", "sort") == {"fusion", "fusion.1"}
+    assert in_class(program_rows("fft"), "other", "fft") == {"fft.0.0", "fft.2.0"}
+
+
+def test_a_call_that_takes_a_cache_is_attention_and_one_that_takes_a_parameter_weights() -> None:
+    found = rows(
+        module(
+            """%x = bf16[8,1024] parameter(0)
+            %wq = bf16[1024,1024] parameter(1)
+            %cache = bf16[8,512,8,128] parameter(2)
+            %new = bf16[8,1,8,128] parameter(3)
+            %at = s32[] parameter(4)
+            %wo = bf16[1024,1024] parameter(5)
+            %zero = s32[] constant(0)
+            %q = bf16[8,1024] dot(%x, %wq), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            %heads = bf16[8,8,128] bitcast(%q)
+            %updated = bf16[8,512,8,128] dynamic-update-slice(%cache, %new, %zero, %at, %zero, %zero)
+            %attn = bf16[8,8,128] custom-call(%heads, %updated, %at), custom_call_target="anything"
+            %flat = bf16[8,1024] bitcast(%attn)
+            %proj = bf16[8,1024] custom-call(%flat, %wo), custom_call_target="anything_else"
+            ROOT %t = (bf16[8,1024], bf16[8,512,8,128]) tuple(%proj, %updated)"""
+        )
+    )
+    assert found["attn"]["kernel_class"] == "attention"
+    assert found["proj"]["kernel_class"] == "weights"
+    assert found["proj"]["weight_bytes"] == 1024 * 1024 * 2
+    assert found["updated"]["kv_write_bytes"] == 8 * 8 * 128 * 2
+
+
+def test_a_call_of_queries_keys_and_values_is_attention() -> None:
+    entry = """%q = bf16[4,8,256,64] parameter(0)
+    %k = bf16[4,8,256,64] parameter(1)
+    %v = bf16[4,8,256,64] parameter(2)
+    ROOT %attn = bf16[4,8,256,64] custom-call(%q, %k, %v), custom_call_target="anything\""""
+    row = rows(module(entry))["attn"]
+    assert (row["kernel_class"], row["bytes_accessed"]) == ("attention", 4 * (4 * 8 * 256 * 64 * 2))
+
+
+def test_a_program_without_names_has_classes_too() -> None:
+    assert {r["kernel_class"] for r in rows(program("contiguous")).values()} == {"weights", "kv_write", "attention", "other"}
