@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from nsys_report.analysis.results import AnalysisResults
+    from nsys_report.analysis.whatif import WhatIf
     from nsys_report.capture.health import Health
     from nsys_report.findings.model import Finding
     from nsys_report.joined import Joined
@@ -39,6 +40,8 @@ class Analysis:
     """Causes of lost time, most to be gained first."""
     narrowed: str = ""
     """What it was narrowed to, in words; "" for the whole capture."""
+    predictions: WhatIf | None = None
+    """What the step would be if something were otherwise, where that is asked."""
 
     @property
     def activities(self) -> pd.DataFrame:
@@ -81,6 +84,15 @@ class Analysis:
         """A row per program and part of its step, from one execution's start to the next."""
         return frame(self.results.budget)
 
+    def what_if(self, *scenarios: str) -> pd.DataFrame:
+        """A row per program and scenario such as `weights=int8`, `kv=fp8`, `no-host-gap`, `kv_gather=fused`: the step it predicts.
+
+        Raises UsageError for a scenario that does not exist.
+        """
+        from nsys_report.analysis.whatif import parse_scenarios, what_if
+
+        return frame(what_if(self.results, parse_scenarios(scenarios)))
+
     def module(self, name: str) -> Analysis:
         """The analysis of the programs of that name, or name#number. Raises UsageError where none ran."""
         return Selection(modules=(name,)).narrow(self)
@@ -101,7 +113,7 @@ class Analysis:
     def subject(self, name: str | None = None) -> Subject:
         """This analysis under a name, as the report takes it."""
         called = name or self.joined.capture.path.name
-        return Subject(called, self.joined, self.results, self.health, self.xla_dump, self.findings, self.narrowed)
+        return Subject(called, self.joined, self.results, self.health, self.xla_dump, self.findings, self.narrowed, self.predictions)
 
     def report(self, top: int | None = TOP) -> Report:
         """The report, as every page and document is made from it; `top` rows of long tables on short pages."""
@@ -156,18 +168,25 @@ def analyze(
     manifest: str | Path | None = None,
     ceilings: Mapping[str, float] | None = None,
     ceilings_file: str | Path | None = None,
+    what_if: Iterable[str] = (),
     progress: Progress | None = None,
 ) -> Analysis:
     """Reads a capture, joins it to what XLA dumped in the same run, and analyses it.
 
     `ceilings` gives measured or nominal in GB/s, bf16, tf32, f32, fp8 or int8 in TFLOPS; `ceilings_file` is a
-    table of GPUs that comes before the built-in one. Raises ReportError or HloError.
+    table of GPUs that comes before the built-in one; `what_if` names scenarios such as `weights=int8` that the
+    report predicts. Raises ReportError or HloError.
     """
     from nsys_report import pipeline
+    from nsys_report.analysis.whatif import parse_scenarios, predict
     from nsys_report.capture.health import health
+    from nsys_report.findings import find
 
     checked = parse_overrides(f"{name}={value}" for name, value in (ceilings or {}).items())
+    scenarios = parse_scenarios([what_if] if isinstance(what_if, str) else what_if)
     joined, results = pipeline.analyze(
         capture, xla_dump, roles=roles, manifest=manifest, ceilings=checked, ceilings_file=ceilings_file, progress=progress
     )
-    return Analysis(joined, results, health(joined.capture), None if xla_dump is None else Path(xla_dump))
+    judged = health(joined.capture)
+    dump = None if xla_dump is None else Path(xla_dump)
+    return Analysis(joined, results, judged, dump, find(joined, results, judged), predictions=predict(results, scenarios))

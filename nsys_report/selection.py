@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nsys_report.analysis.whatif import predict
 from nsys_report.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,18 +33,20 @@ class Selection:
         """The analysis of what is kept. Raises UsageError for a name or number that the capture does not hold."""
         if not (self.modules or self.executions or self.classes):
             return analysis
-        joined, results = analysis.joined, analysis.results
+        joined, results, predictions = analysis.joined, analysis.results, analysis.predictions
         if self.modules or self.executions:
             chosen = self._executions(joined.executions)
             if self.executions:
                 results = _figures_of(joined, results, chosen)
             kept = joined.executions.filter(pa.array(chosen))
             results = _with_modules(results, kept)
+            predictions = predict(results, predictions.scenarios) if predictions is not None else None
             joined = replace(joined, executions=kept, activities=_activities_of(joined, kept))
         if self.classes:
             named = {name: _with_classes(getattr(results, name), self.classes) for name in ("classes", "details", "instructions")}
             results = replace(results, **named)
-        return replace(analysis, joined=joined, results=results, findings=self._findings(analysis, joined), narrowed=self.words())
+        findings = self._findings(analysis, joined)
+        return replace(analysis, joined=joined, results=results, predictions=predictions, findings=findings, narrowed=self.words())
 
     def _findings(self, analysis: Analysis, joined: Joined) -> tuple[Finding, ...]:
         """The findings about the capture as a whole and about programs that are kept, over all of their executions."""

@@ -49,6 +49,15 @@ class Scenario:
 
 
 @dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What was asked, and what is predicted."""
+
+    scenarios: tuple[Scenario, ...]
+    predictions: pa.Table
+    """Schema WHAT_IF."""
+
+
+@dataclass(frozen=True, slots=True)
 class Saving:
     """Nanoseconds of the typical step that a scenario saves: by the floors, at the best, and why."""
 
@@ -88,6 +97,11 @@ def what_if(results: AnalysisResults, scenarios: Sequence[Scenario]) -> pa.Table
         rows += [_row(step, words, saving) for words, saving in found]
     columns: dict[str, Column] = {name: [r[name] for r in rows] for name in WHAT_IF.names}
     return table(WHAT_IF, columns)
+
+
+def predict(results: AnalysisResults, scenarios: Sequence[Scenario]) -> WhatIf | None:
+    """The scenarios with what they predict; None where nothing is asked."""
+    return WhatIf(tuple(scenarios), what_if(results, scenarios)) if scenarios else None
 
 
 def _row(step: dict[str, Any], words: str, saving: Saving) -> dict[str, Any]:
@@ -190,4 +204,4 @@ class _Program:
         return Saving(saved, saved, words)
 
 
-__all__ = ["SCENARIOS", "WHAT_IF", "Scenario", "parse_scenarios", "what_if"]
+__all__ = ["SCENARIOS", "WHAT_IF", "Scenario", "WhatIf", "parse_scenarios", "predict", "what_if"]

@@ -25,9 +25,15 @@ def command(ctx: click.Context) -> None:
 
 
 @command.command("measure")
-@click.option("--write", "target", metavar="FILE", type=click.Path(path_type=Path), help="TOML file that the entry is added to or renewed in.")
-@click.option("--with", "backend", type=click.Choice(["jax", "cupy", "torch"]), help="Framework to measure with.  [default: the first that works]")
-@click.option("--mib", type=click.IntRange(min=64), default=1024, show_default=True, help="MiB of each stream; take far more than the L2 cache.")
+@click.option(
+    "--write", "target", metavar="FILE", type=click.Path(path_type=Path), help="TOML file that the entry is added to or renewed in."
+)
+@click.option(
+    "--with", "backend", type=click.Choice(["jax", "cupy", "torch"]), help="Framework to measure with.  [default: the first that works]"
+)
+@click.option(
+    "--mib", type=click.IntRange(min=64), default=1024, show_default=True, help="MiB of each stream; take far more than the L2 cache."
+)
 @click.option("--size", type=click.IntRange(min=256), default=8192, show_default=True, help="Rows and columns of the products.")
 def measure_command(target: Path | None, backend: str | None, mib: int, size: int) -> None:
     """Measure the GPU at hand: a streaming read and copy, and matrix products.

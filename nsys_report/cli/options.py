@@ -39,6 +39,12 @@ def ceilings_file_option(command: Decorated) -> Decorated:
     return click.option("--ceilings", "ceilings_file", metavar="FILE", type=A_PATH, help=about)(command)
 
 
+def what_if_option(command: Decorated) -> Decorated:
+    """--what-if SCENARIO, repeatable."""
+    about = "Predict the step: weights=int8, kv=fp8 (f32, bf16, f16, int8, fp8, int4, fp4), no-host-gap, kv_gather=fused. Repeatable."
+    return click.option("--what-if", "scenarios", metavar="SCENARIO", multiple=True, help=about)(command)
+
+
 def narrowing_options(command: Decorated) -> Decorated:
     """--top, --module, --execution and --class: what the report is about."""
     options = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsys_report.cli.options import captures_argument, ceiling_option, ceilings_file_option, narrowing_options, role_options
+from nsys_report.cli.options import captures_argument, ceiling_option, ceilings_file_option, narrowing_options, role_options, what_if_option
 from nsys_report.cli.outputs import OUTPUTS, Finished, Output
 from nsys_report.cli.page import report_text
 from nsys_report.cli.pairs import dumps_option, pairs, part_names
@@ -32,6 +32,7 @@ def output_options(command: Any) -> Any:
 @role_options
 @ceiling_option
 @ceilings_file_option
+@what_if_option
 @narrowing_options
 @output_options
 @click.option("--min-coverage", type=click.FloatRange(0, 1), help="Exit 3 where less of the kernel time is joined with confidence.")
@@ -42,6 +43,7 @@ def command(
     manifest: Path | None,
     ceilings: tuple[str, ...],
     ceilings_file: Path | None,
+    scenarios: tuple[str, ...],
     top: int,
     modules: tuple[str, ...],
     executions: tuple[int, ...],
@@ -55,6 +57,7 @@ def command(
     """
     from nsys_report import __version__
     from nsys_report.analysis.ceilings import parse_overrides
+    from nsys_report.analysis.whatif import parse_scenarios
     from nsys_report.reports.build import build_report
     from nsys_report.selection import Selection
 
@@ -63,10 +66,11 @@ def command(
     matched = pairs(captures, dumps)
     selection = Selection(modules, executions, classes)
     given = parse_overrides(ceilings)
+    parse_scenarios(scenarios)  # refused before the long work
     analyses = {}
     for name, (capture, dump) in zip(part_names(captures), matched, strict=True):
         known: dict[str, Any] = {"roles": roles, "manifest": manifest, "ceilings": given, "ceilings_file": ceilings_file}
-        analysis = _analyze(capture, dump, known, f"{name}: " if len(captures) > 1 else "")
+        analysis = _analyze(capture, dump, known | {"what_if": scenarios}, f"{name}: " if len(captures) > 1 else "")
         analyses[name] = selection.narrow(analysis)
     report = build_report([a.subject(name) for name, a in analyses.items()], f"nsys-report {__version__}", top or None)
     _deliver(Finished(report, analyses), wanted)

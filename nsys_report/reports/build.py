@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsys_report.reports import budget_page, closer, finding_page, notices, programs, whole
+from nsys_report.reports import budget_page, closer, finding_page, notices, programs, what_if_page, whole
 from nsys_report.reports.model import Fact, Part, Report, Section, Table
 from nsys_report.reports.present import Record
 from nsys_report.reports.units import count, duration, share, size, things
@@ -18,6 +18,7 @@ from nsys_report.reports.units import count, duration, share, size, things
 if TYPE_CHECKING:
     from nsys_report.analysis.ceilings import Ceilings
     from nsys_report.analysis.results import AnalysisResults
+    from nsys_report.analysis.whatif import WhatIf
     from nsys_report.capture.health import Health
     from nsys_report.findings.model import Finding
     from nsys_report.joined import Joined
@@ -53,6 +54,8 @@ class Subject:
     findings: tuple[Finding, ...] = ()
     narrowed: str = ""
     """What the reader narrowed the report to, in words; "" for everything."""
+    predictions: WhatIf | None = None
+    """What the reader asks to be otherwise, and what the step would be then."""
 
 
 def build_report(subjects: Sequence[Subject], made_by: str, top: int | None = TOP) -> Report:
@@ -124,7 +127,7 @@ def _program(subject: Subject, record: Record, top: int | None) -> Section:
     elif len(kernels := programs.of_module(results.kernels, record)):
         tables.append(whole.kernels_table(kernels, "Kernels by time", top))
     layer_lines, layers = closer.layer_tables(results, record, top)
-    tables[1:1] = budget_page.budget_tables(results, record)
+    tables[1:1] = [*budget_page.budget_tables(results, record), *what_if_page.what_if_tables(results, subject.predictions, record)]
     tables += layers
     copies = programs.of_module(results.copies, record)
     if len(copies):
