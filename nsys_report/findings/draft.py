@@ -26,7 +26,7 @@ class Draft:
     claims: Mapping[Source, float] = field(default_factory=dict)
     figures: tuple[Figure, ...] = ()
     records: tuple[Record, ...] = ()
-    """The instructions it rests on."""
+    """The instructions it rests on, the most telling first."""
     to_capture: str = ""
     is_decided: bool = True
     """False where the capture cannot tell what would be gained."""
@@ -52,8 +52,8 @@ def from_instructions(step: Step, records: Sequence[Record], gain: float) -> dic
 
 
 def places(step: Step, records: Sequence[Record]) -> tuple[Place, ...]:
-    """The instructions with most time, as evidence."""
-    first = sorted(records, key=step.spent, reverse=True)[: int(threshold("programs", "most_places"))]
+    """The first instructions as evidence."""
+    first = records[: int(threshold("programs", "most_places"))]
     return tuple(
         Place(
             hlo_instruction=record["hlo_instruction"],
@@ -77,9 +77,14 @@ def _line(step: Step, name: str) -> str:
     return text
 
 
+def by_time(step: Step, records: Sequence[Record]) -> tuple[Record, ...]:
+    """Instructions, most time first."""
+    return tuple(sorted(records, key=step.spent, reverse=True))
+
+
 def launches(records: Sequence[Record]) -> float:
     """Launches in an execution, together."""
-    return sum(record["launches_per_execution"] for record in records)
+    return float(sum(record["launches_per_execution"] for record in records))
 
 
 def moved(records: Sequence[Record]) -> int:

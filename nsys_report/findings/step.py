@@ -67,11 +67,11 @@ class Step:
 
     def of_category(self, category: str) -> float:
         """The typical time of a whole category of the budget."""
-        return sum(time for (one, _), time in self.typical.items() if one == category)
+        return float(sum(time for (one, _), time in self.typical.items() if one == category))
 
     def spent(self, record: Record) -> float:
         """What an instruction takes in a step, ns, averaged over steps without it."""
-        return float(record["time_per_execution_ns"]) * record["executions"] / self.executions
+        return float(record["time_per_execution_ns"] * record["executions"] / self.executions)
 
     def where(self, wanted: Callable[[Record], bool]) -> list[Record]:
         """The instructions that satisfy a condition, most time first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from nsys_report.findings.draft import Draft, from_instructions, launches, moved
+from nsys_report.findings.draft import Draft, by_time, from_instructions, launches, moved
 from nsys_report.findings.model import Figure
 from nsys_report.findings.overlap import alone_ns
 from nsys_report.findings.step import Context, Record, Step
@@ -53,7 +53,7 @@ def copied_caches(context: Context, step: Step) -> Iterator[Draft]:
             Figure("fill_bytes", "filled", moved(fills), "bytes"),
             Figure("cause", "cause", "passes through a loop" if looped else "is not updated in place"),
         ),
-        records=tuple(mine),
+        records=by_time(step, mine),
     )
 
 
@@ -140,7 +140,7 @@ def gathered_context(context: Context, step: Step) -> Iterator[Draft]:
             Figure("kernels", "gathers", launches(mine), "count"),
         ),
         records=tuple(mine),
-        to_capture="the positions of the captured steps (in the server's log), to compare the context's length with the bucket",
+        to_capture="note the positions of the captured steps (a server's log has them) and compare the context's length with the bucket",
     )
 
 

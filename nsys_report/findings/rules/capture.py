@@ -41,7 +41,7 @@ def whole_graphs(context: Context) -> Iterator[Draft]:
             confidence="sure",
             basis="The capture's own records",
             is_decided=False,
-            to_capture="with --cuda-graph-trace=node",
+            to_capture="capture again with --cuda-graph-trace=node",
         )
 
 

@@ -72,7 +72,7 @@ def _in_parallel(together: int, time: int, total: int) -> Draft:
             Figure("total_ns", "added up", total, "ns"),
         ),
         is_decided=False,
-        to_capture="the same start with compilations one after another, to compare",
+        to_capture="capture the same start with compilations one after another, and compare",
     )
 
 
@@ -119,13 +119,13 @@ def shape_variants(context: Context) -> Iterator[Draft]:
             title=f"{count(len(programs))} programs {programs[0].name} differ only in the sizes of their arrays",
             why=f"Each shape that {programs[0].name} is called with is compiled, loaded and kept on its own: {'; '.join(shapes[:3])}"
             + (" ..." if len(shapes) > 3 else "."),
-            remedy="Pad inputs to a few bucket sizes: with 6 buckets in place of 163 lengths, one service compiled 7.6 s instead of 264 s and "
-            "ran 13 % slower from padding.",
+            remedy="Pad inputs to a few bucket sizes: with 6 buckets in place of 163 lengths, one service compiled 7.6 s instead of 264 s "
+            "and ran 13 % slower from padding.",
             confidence="sure",
             basis="The dump: same operations in the same order, other sizes",
             figures=(Figure("programs", "programs", len(programs), "count"), Figure("shapes", "different arguments", len(shapes), "count")),
             is_decided=False,
-            to_capture="the process from its start, to see what compiling them takes",
+            to_capture="capture the process from its start, to see what compiling them takes",
         )
 
 

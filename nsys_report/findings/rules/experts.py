@@ -45,8 +45,8 @@ def dense_experts(context: Context, step: Step) -> Iterator[Draft]:
         why=f"XLA spreads each token over all experts, zero but for its own ({size(moved(spreading))} in "
         f"{duration(sum(step.spent(r) for r in spreading))}), and multiplies with every expert's weights. With few tokens the weights' "
         f"bytes hide the arithmetic; with many it is {experts} times too much.",
-        remedy="Use a grouped product (a ragged_dot that the library or a Pallas kernel runs by group), or gather each expert's tokens into "
-        "a buffer of fixed capacity.",
+        remedy="Use a grouped product (a ragged_dot that the library or a Pallas kernel runs by group), or gather each expert's tokens "
+        "into a buffer of fixed capacity.",
         confidence="likely",
         basis="The spreading kernels less one expert's share, and arithmetic beyond the time of the bytes",
         claims=claims,

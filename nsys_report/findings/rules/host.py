@@ -53,7 +53,9 @@ def _in_steps(context: Context, step: Step, starts: Ints, device: Ints, size_of:
         first, last = np.searchsorted(times, span.start[here]), np.searchsorted(times, span.end[here])
         number += float((last - first).sum())
         total += float((sums[last] - sums[first]).sum())
-    return number / int(mine.sum()), total / int(mine.sum())
+    # On several devices, executions at a time are one step; in steps that overlap other programs', each gets its share.
+    steps = int(mine.sum()) / len(np.unique(runs.device[mine])) / context.shared
+    return number / steps, total / steps
 
 
 def crossing_state(context: Context, step: Step) -> Iterator[Draft]:
@@ -130,12 +132,10 @@ def waiting_for_host(context: Context, step: Step) -> Iterator[Draft]:
 def _why_waiting(step: Step, ups: float, up: float, downs: float, down: float, helpers: float) -> str:
     parts = []
     if downs >= 0.5:
-        parts.append(
-            f"the result comes back ({things(round(downs), 'copy') if downs < 1.5 else f'{count(round(downs))} copies'}, {size(down)})"
-        )
+        parts.append(f"the result comes back ({count(round(downs, 1))} {'copy' if downs < 1.05 else 'copies'}, {size(down)})")
         parts.append(f"{duration(step.part(*TAKING))} pass until it is there")
     if ups >= 0.5:
-        parts.append(f"{count(round(ups, 1))} arguments go up ({size(up)})")
+        parts.append(f"{things(round(ups, 1), 'argument')} {'goes' if ups < 1.05 else 'go'} up ({size(up)})")
     if helpers >= 0.5:
         parts.append(f"{count(round(helpers, 1))} programs without a kernel run to put them in place")
     parts.append(f"the host itself takes {duration(step.part(*ELSEWHERE))}")
@@ -169,8 +169,8 @@ def uploaded_inputs(context: Context, step: Step) -> Iterator[Draft]:
     yield Draft(
         slug="inputs-not-hidden",
         title=f"The device waits while {size(up)} of inputs are copied to it in each step",
-        why=f"Copies to the device ({count(round(number, 1))} a step) and the calls that issue them take {duration(time)} in which no kernel "
-        "runs.",
+        why=f"Copies to the device ({count(round(number, 1))} a step) and the calls that issue them take {duration(time)} in which no "
+        "kernel runs.",
         remedy="Copy the next step's inputs while this one computes (jax.device_put ahead of time, a prefetching loader), or copy less: "
         "narrower types, and each array once.",
         confidence="sure",

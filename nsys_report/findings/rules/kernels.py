@@ -18,7 +18,7 @@ def small_kernels(context: Context, step: Step) -> Iterator[Draft]:
     number, time = launches(mine), sum(step.spent(r) for r in mine)
     if number < threshold("kernels", "least_small") or time < threshold("kernels", "least_small_share") * step.kernel_ns:
         return
-    least = min(r["time_min_ns"] / r["launches_per_execution"] for r in mine)
+    least = min(r["time_per_execution_ns"] / r["launches_per_execution"] for r in mine)
     details = Counter[str]()
     for record in mine:
         details[record["class_detail"] or "unknown"] += round(record["launches_per_execution"])
@@ -28,7 +28,7 @@ def small_kernels(context: Context, step: Step) -> Iterator[Draft]:
         title=f"{count(round(number))} of {count(step.kernels)} kernels are so small that starting them is most of their time",
         why=(
             f"They take {duration(time / number)} each and move {size(moved(mine))} in all, which the memory does in "
-            f"{duration(context.bytes_ns(moved(mine)))}: a kernel of this program takes {duration(least)} even for nothing ({kinds})."
+            f"{duration(context.bytes_ns(moved(mine)))}: the shortest takes {duration(least)}, for next to nothing ({kinds})."
         ),
         remedy=(
             "Fewer, larger kernels: let norms, rotary embedding, residual adds and cache writes fuse with their neighbours (one write for "

@@ -38,8 +38,9 @@ def dispatch(context: Context, step: Step) -> Iterator[Draft]:
     yield Draft(
         slug="dispatch",
         title=f"Dispatching an execution leaves the GPU idle {duration(time)}, for {duration(step.kernel_ns)} of kernels",
-        why=f"XLA's own work takes {duration(step.part(work))}, graph launch {duration(step.part(launch) - traced)}, and the first kernel "
-        f"starts {duration(step.part(first))} late.{many}{tracing}",
+        why=f"XLA's own work takes {duration(step.part(work))}"
+        + (f", graph launch {duration(step.part(launch) - traced)}" if step.part(launch) else "")
+        + f", and the first kernel starts {duration(step.part(first))} late.{many}{tracing}",
         remedy="Larger executions: several steps or more rows in one call, fewer programs a step, fewer arguments (chain steps so that "
         "their arrays stay). Work that is started before the device is done hides it.",
         confidence="likely" if not traced else "possible",
@@ -55,7 +56,7 @@ def dispatch(context: Context, step: Step) -> Iterator[Draft]:
             Figure("kernel_ns", "kernel time", step.kernel_ns, "ns"),
             Figure("arguments", "arguments of the program", arguments, "count"),
         ),
-        to_capture="with --cuda-graph-trace=graph, to measure the graph launch without the tracing of its nodes" if traced else "",
+        to_capture="capture once more with --cuda-graph-trace=graph: graph launches without the tracing of their nodes" if traced else "",
     )
 
 
@@ -75,7 +76,7 @@ def graph_updates(context: Context, step: Step) -> Iterator[Draft]:
     each = time * step.executions / affected if affected else time
     yield Draft(
         slug="graph-updates",
-        title=f"The graph's nodes are given new addresses in {count(affected)} of {count(step.executions)} executions, {duration(each)} each",
+        title=f"A graph's nodes get new addresses in {count(affected)} of {count(step.executions)} executions, {duration(each)} each",
         why="XLA records the kernels' addresses in a CUDA graph; when a buffer has moved since, it sets them anew, node by node "
         "(cuGraphExec...SetParams), while the device waits.",
         remedy="Keep buffers where they are: donate what is updated, hold no second reference to old results, and let temporaries of the "
@@ -119,8 +120,8 @@ def _one_by_one(step: Step, time: float) -> Draft:
         title=f"{count(round(step.kernels))} kernels are launched one by one, and the GPU waits {duration(time)} of each step for the next",
         why=f"A kernel takes {duration(step.kernel_ns / step.kernels)} on average; launching and starting it takes longer, so the queue is "
         f"empty most of the time.",
-        remedy="Let XLA put the kernels into CUDA graphs (command buffers, on by default: --xla_gpu_enable_command_buffer= turns them off), "
-        "and make fewer, larger kernels.",
+        remedy="Let XLA put the kernels into CUDA graphs (command buffers, on by default: --xla_gpu_enable_command_buffer= turns them "
+        "off), and make fewer, larger kernels.",
         confidence="likely",
         basis=f"Idle time within and after launch calls, less {duration(kept)} that a graph's launch of as many nodes takes; tracing makes "
         f"launches slower as well",
@@ -150,8 +151,9 @@ def _loop(step: Step, readbacks: float, with_launches: bool) -> Draft:
         why=f"XLA does not know how often the loop runs, so the host runs it: it waits for each iteration's condition "
         f"({duration(step.part(waiting))} idle in all), and only then can it launch the next"
         + (f" ({duration(launching)} waiting for launches)." if with_launches else "."),
-        remedy="Give the loop a trip count that is known when compiling (fori_loop with constant bounds, scan) and mask what is too much, or "
-        "do more in each iteration; a loop inside a CUDA graph (command buffers of type WHILE) needs neither read-back nor single launches.",
+        remedy="Give the loop a trip count that is known when compiling (fori_loop with constant bounds, scan) and mask what is too much, "
+        "or do more in each iteration; a loop inside a CUDA graph (command buffers of type WHILE) needs neither read-back nor single "
+        "launches.",
         confidence="likely",
         basis="Idle time around the read-backs"
         + (f" and launches, less {duration(kept)} for a graph of as many nodes" if launching else ""),

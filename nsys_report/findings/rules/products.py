@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from hlo_mapping.ir import Module
-from nsys_report.findings.draft import Draft, from_instructions, launches, moved
+from nsys_report.findings.draft import Draft, by_time, from_instructions, launches, moved
 from nsys_report.findings.model import Figure
 from nsys_report.findings.overlap import alone_ns
 from nsys_report.findings.step import Context, Record, Step
@@ -32,14 +32,15 @@ def split_products(context: Context, step: Step) -> Iterator[Draft]:
     gain = alone_ns(context, step, both) - needed * 1e9 / rate
     if gain < threshold("products", "least_share") * step.kernel_ns:
         return
-    written = sum(_result_bytes(step, r) * round(r["launches_per_execution"]) for r in firsts)
+    written = sum(_result_bytes(step, r) for r in firsts)
+    types = " and ".join(sorted({leaf for r in firsts for leaf in _result_types(step, r)}))
     yield Draft(
         slug="split-product",
         title=f"Matrix-vector products are written out ({size(written)}) and read back by a second kernel to be summed",
         why=(
             f"XLA turned each product of a vector and a weight matrix into a multiply and a reduce that did not fuse: "
-            f"{things(launches(firsts), 'kernel')} write {size(written)} of single products, {things(launches(seconds), 'kernel')} read "
-            f"them back. Only the {size(needed)} of weights had to move; the rest costs at least {duration(context.bytes_ns(2 * written))} "
+            f"{things(launches(firsts), 'kernel')} write {size(written)} of single products in {types}, {things(launches(seconds), 'kernel')} "
+            f"read them back. Only the {size(needed)} of weights had to move; the rest costs at least {duration(context.bytes_ns(2 * written))} "
             f"at the roof."
         ),
         remedy=(
@@ -56,9 +57,10 @@ def split_products(context: Context, step: Step) -> Iterator[Draft]:
             Figure("needed_bytes", "weights that must be read", needed, "bytes"),
             Figure("time_ns", "time of both kernels", alone_ns(context, step, both), "ns"),
             Figure("kernels", "kernels", launches(both), "count"),
+            Figure("types", "type of the products", types),
             Figure("rate", "bandwidth of the program's whole products", rate, "bytes_per_s"),
         ),
-        records=tuple(both),
+        records=by_time(step, both),
     )
 
 
@@ -83,15 +85,20 @@ def producers(module: Module, name: str) -> set[str]:
     return found
 
 
-def _result_bytes(step: Step, record: Record) -> int:
+def _result_types(step: Step, record: Record) -> set[str]:
     instruction = step.module.instruction(record["hlo_instruction"]) if step.module is not None else None
-    return instruction.shape.byte_size if instruction is not None else 0
+    return {leaf.element_type for leaf in instruction.shape.leaves} if instruction is not None else set()
+
+
+def _result_bytes(step: Step, record: Record) -> int:
+    """Bytes that an instruction's launches write in an execution, each its whole result."""
+    instruction = step.module.instruction(record["hlo_instruction"]) if step.module is not None else None
+    return instruction.shape.byte_size * round(record["launches_per_execution"]) if instruction is not None else 0
 
 
 def _largest_operand(step: Step, record: Record) -> int:
     """What a product of no model parameter reads: what it moves less what it writes."""
-    written = _result_bytes(step, record) * round(record["launches_per_execution"])
-    return max((record["bytes_accessed"] or 0) - written, 0)
+    return max(int(record["bytes_accessed"] or 0) - _result_bytes(step, record), 0)
 
 
 def _rate_of_other_products(step: Step, left_out: Sequence[Record]) -> float | None:
@@ -109,7 +116,7 @@ def _is_judged(step: Step, record: Record) -> bool:
         return False
     if roof["roof"] == "compute" and roof["roof_kind"] not in ("measured", "given"):
         return False  # nobody has shown that products reach a nominal compute ceiling
-    return float(record["time_per_execution_ns"]) > threshold("kernels", "small_ns") * record["launches_per_execution"]
+    return bool(record["time_per_execution_ns"] > threshold("kernels", "small_ns") * record["launches_per_execution"])
 
 
 def below_roof(context: Context, step: Step) -> Iterator[Draft]:
@@ -132,7 +139,7 @@ def _below_roof(step: Step, mine: Sequence[Record], library: bool, roof: float, 
     return Draft(
         slug="library-below-roof" if library else "product-below-roof",
         title=f"{things(len(mine), 'library product' if library else 'product')} reach {roof / time:.0%} of their roof".replace("%", " %"),
-        why=f"They take {duration(time)} a step where {bound} takes {duration(roof)}.",
+        why=f"They take {duration(time)} a step where {bound} would take {duration(roof)}.",
         remedy=(
             "Let XLA's own kernels compete (--xla_gpu_enable_triton_gemm=true, which is the default, and autotuning on), or reshape the "
             "call: libraries are tuned for large square products, not for a few rows or small batches of them."
@@ -151,7 +158,7 @@ def _below_roof(step: Step, mine: Sequence[Record], library: bool, roof: float, 
             Figure("bytes", "bytes", moved(mine), "bytes"),
             Figure("kernels", "kernels", launches(mine), "count"),
         ),
-        records=tuple(mine),
+        records=tuple(sorted(mine, key=lambda r: -step.roofs[r["instruction_id"]]["headroom_ns"])),
     )
 
 
@@ -186,7 +193,7 @@ def slow_cores(context: Context, step: Step) -> Iterator[Draft]:
     yield Draft(
         slug="slow-cores",
         title=f"{things(len(mine), 'f32 product')} run without tensor cores, because the program asks for the highest precision",
-        why=f"They take {duration(time)} a step for {flops / 1e9:,.1f} GFLOP; three TF32 products for each would take {duration(possible)}.",
+        why=f"They take {duration(time)} a step for {flops / 1e9:,.1f} GFLOP; three TF32 products for each take {duration(possible)}.",
         remedy=(
             "Ask for an algorithm instead of precision HIGHEST: jax.lax.DotAlgorithmPreset.TF32_TF32_F32_X3 or BF16_BF16_F32_X6 keeps "
             "nearly all of f32's digits on tensor cores. Compare results first."

@@ -17,6 +17,11 @@ _KINDS = {
         "Weights are converted into a buffer of their own in every step",
         "Convert inside the product (let the convert fuse into the dot), or store the weights in the type that is multiplied.",
     ),
+    "convert and merge": (
+        "weights-merged-types",
+        "Weights of different types are converted to one and merged in every step",
+        "Store them in one type when they are loaded (the small ones in the wider type), or do not merge them.",
+    ),
     "concatenate": (
         "weights-merged",
         "Weights are merged into one matrix in every step",
@@ -41,16 +46,32 @@ _KINDS = {
         "Find what keeps the program from reading them where they are: a donated or aliased argument, or a loop that carries them.",
     ),
 }
-"""By class detail: slug, title and remedy."""
+"""By class detail (of conversions that merge as well, both): slug, title and remedy."""
 
 
 def staged_weights(context: Context, step: Step) -> Iterator[Draft]:
     """Kernels and copies whose results are nothing but model parameters, moved or in another type."""
-    for detail, (slug, title, remedy) in _KINDS.items():
-        mine = step.of("weights", detail)
+    for kind, (slug, title, remedy) in _KINDS.items():
+        mine = [r for r in step.of("weights") if _kind(step, r) == kind]
         gain = alone_ns(context, step, mine)
         if mine and gain >= threshold("weights", "least_share") * step.kernel_ns:
             yield _staged(step, mine, gain, slug, title, remedy)
+
+
+def _kind(step: Step, record: Record) -> str:
+    detail = record["class_detail"] or ""
+    return "convert and merge" if detail == "convert" and _merges(step, record) else detail
+
+
+def _merges(step: Step, record: Record) -> bool:
+    """Whether a fusion concatenates."""
+    module = step.module
+    instruction = module.instruction(record["hlo_instruction"]) if module is not None else None
+    if module is None or instruction is None:
+        return False
+    return any(
+        i.opcode == "concatenate" for name in instruction.called if name in module.by_name for i in module.by_name[name].instructions
+    )
 
 
 def _staged(step: Step, mine: Sequence[Record], gain: float, slug: str, title: str, remedy: str) -> Draft:
