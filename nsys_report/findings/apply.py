@@ -10,7 +10,7 @@ from nsys_report.capture.health import Health
 from nsys_report.capture.health import health as judge
 from nsys_report.findings.draft import Draft, Source, places
 from nsys_report.findings.model import Elsewhere, Finding
-from nsys_report.findings.rules import CAPTURE_RULES, DEVICE_RULES, STEP_RULES
+from nsys_report.findings.rules import CAPTURE_RULES, DEVICE_RULES, EXECUTION_RULES, STEP_RULES
 from nsys_report.findings.step import Step, make_context
 from nsys_report.findings.thresholds import threshold
 from nsys_report.joined import Joined
@@ -35,7 +35,7 @@ def find(
     for step in context.steps:
         if programs is not None and (step.key.hlo_module, step.key.program_id) not in programs:
             continue
-        rules = (*STEP_RULES, *DEVICE_RULES) if step.is_steady else DEVICE_RULES
+        rules = (*(STEP_RULES if step.is_steady else EXECUTION_RULES), *DEVICE_RULES)
         drafts = [draft for rule in rules for draft in rule(context, step)]
         found += _settled(step, drafts, context.shared)
     return tuple(sorted(_merged(found), key=_rank))

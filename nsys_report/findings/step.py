@@ -13,6 +13,8 @@ import pyarrow as pa
 from hlo_mapping.dump.program import Program
 from hlo_mapping.ir import Module
 from nsys_report.analysis.attribution import windows
+from nsys_report.analysis.causes import CAUSES
+from nsys_report.analysis.idle import idle_times
 from nsys_report.analysis.intervals import grouped_union_length
 from nsys_report.analysis.results import AnalysisResults
 from nsys_report.analysis.view import Flags, ModuleKey, View, make_view
@@ -40,7 +42,7 @@ class Step:
     kernels: float
     tokens: float | None
     typical: Mapping[tuple[str, str], float]
-    """The typical step's budget, by category and part."""
+    """The typical step's budget, by category and part; of a program without steady steps the idle time within an execution alone."""
     mean: Mapping[tuple[str, str], float]
     """The mean step's budget: of what happens in few steps, this is its price."""
     instructions: tuple[Record, ...]
@@ -149,10 +151,10 @@ def _worth_looking_at(modules: Sequence[Record]) -> list[Record]:
 
 def _step(joined: Joined, results: AnalysisResults, view: View, module: Record, step: Record) -> Step:
     key = ModuleKey(*_key(module))
-    parts = _rows_of(results.budget, key)
     instructions = [row for row in _rows_of(results.instructions, key) if row["instruction_id"] is not None]
     roofs = {row["instruction_id"]: row for row in _rows_of(results.roofline, key) if row["instruction_id"] is not None}
     steady = _is_steady(step)
+    typical, mean = _budget(results, key) if steady else (_idle_inside(view, view.modules.index(key)),) * 2
     return Step(
         key=key,
         number=view.modules.index(key),
@@ -161,8 +163,8 @@ def _step(joined: Joined, results: AnalysisResults, view: View, module: Record, 
         kernel_ns=module["kernel_time_ns"] or module["busy_time_ns"] or 0.0,
         kernels=module["kernels_per_execution"] or 0.0,
         tokens=step["tokens_per_execution"],
-        typical={(row["category"], row["part"]): row["typical_ns"] for row in parts},
-        mean={(row["category"], row["part"]): row["mean_ns"] for row in parts},
+        typical=typical,
+        mean=mean,
         instructions=tuple(instructions),
         roofs=roofs,
         program=joined.programs.get(key.program_id) if key.program_id is not None else None,
@@ -172,6 +174,24 @@ def _step(joined: Joined, results: AnalysisResults, view: View, module: Record, 
 
 def _is_steady(step: Record) -> bool:
     return bool(step["steps"] > 1 and step["wall_p90_ns"] <= threshold("programs", "steady") * step["wall_p10_ns"])
+
+
+def _budget(results: AnalysisResults, key: ModuleKey) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
+    """The typical and the mean step's parts."""
+    rows = _rows_of(results.budget, key)
+    typical, mean = ({(row["category"], row["part"]): row[name] for row in rows} for name in ("typical_ns", "mean_ns"))
+    return typical, mean
+
+
+def _idle_inside(view: View, number: int) -> dict[tuple[str, str], float]:
+    """Idle time by cause within a program's complete executions, on average."""
+    runs = view.executions
+    mine = (runs.module == number) & runs.complete
+    total = np.zeros(len(CAUSES))
+    for idle in idle_times(view):
+        here = mine & (runs.device == idle.device)
+        total += idle.within(runs.start[here], runs.end[here]).sum(axis=0)
+    return {(cause.category, cause.key): time / mine.sum() for cause, time in zip(CAUSES, total.tolist(), strict=True) if time}
 
 
 def _key(row: Record) -> tuple[str | None, int | None]:

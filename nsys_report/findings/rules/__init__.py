@@ -18,6 +18,9 @@ CAPTURE_RULES: tuple[Callable[[Context], Iterator[Draft]], ...] = (
 )
 """Rules about the capture as a whole."""
 
+EXECUTION_RULES: tuple[Callable[[Context, Step], Iterator[Draft]], ...] = (launches.launches,)
+"""Rules about idle time within executions, for programs whose steps are not steady."""
+
 STEP_RULES: tuple[Callable[[Context, Step], Iterator[Draft]], ...] = (
     host.crossing_state,
     host.uploaded_inputs,

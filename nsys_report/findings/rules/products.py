@@ -39,9 +39,9 @@ def split_products(context: Context, step: Step) -> Iterator[Draft]:
         title=f"Matrix-vector products are written out ({size(written)}) and read back by a second kernel to be summed",
         why=(
             f"XLA turned each product of a vector and a weight matrix into a multiply and a reduce that did not fuse: "
-            f"{things(launches(firsts), 'kernel')} write {size(written)} of single products in {types}, {things(launches(seconds), 'kernel')} "
-            f"read them back. Only the {size(needed)} of weights had to move; the rest costs at least {duration(context.bytes_ns(2 * written))} "
-            f"at the roof."
+            f"{things(launches(firsts), 'kernel')} write {size(written)} of single products in {types}, "
+            f"{things(launches(seconds), 'kernel')} read them back. Only the {size(needed)} of weights had to move; the rest costs at least "
+            f"{duration(context.bytes_ns(2 * written))} at the roof."
         ),
         remedy=(
             "Keep the product whole. XLA splits it when one operand is a vector and the matrix is small (under ten million elements in "
