@@ -20,6 +20,7 @@ from nsys_report.analysis.results import AnalysisResults, analyse
 from nsys_report.capture import open_capture
 from nsys_report.capture.model import Capture
 from nsys_report.executions.activities import joined_activities
+from nsys_report.executions.graph_bodies import adopt_graph_bodies
 from nsys_report.executions.host import host_functions_before
 from nsys_report.executions.notes import join_notes
 from nsys_report.executions.nvtx import annotate
@@ -41,13 +42,14 @@ def join_capture(
     say("indexing the dump", 0.5)
     dump = index_dump(xla_dump) if xla_dump is not None else None
     say("finding executions", 0.55)
-    ranges = annotate(capture.activities, capture.nvtx)
-    found = join(capture.activities, dump, ranges.annotations, host_functions_before(capture.activities, capture.runtime))
-    executions, execution_id = executions_table(capture.activities, found.execution, found.executions)
+    launched = adopt_graph_bodies(capture.activities)
+    ranges = annotate(launched, capture.nvtx)
+    found = join(launched, dump, ranges.annotations, host_functions_before(launched, capture.runtime))
+    executions, execution_id = executions_table(launched, found.execution, found.executions)
     say("reading instructions", 0.8)
     facts = _facts(found, overrides)
     say("joining", 0.9)
-    activities = joined_activities(capture.activities, found, execution_id, executions, facts)
+    activities = joined_activities(launched, found, execution_id, executions, facts)
     programs = {e.program.number: e.program for e in found.executions if e.program is not None}
     return Joined(capture, activities, executions, facts, programs, join_notes(found, dump, ranges.without_work))
 

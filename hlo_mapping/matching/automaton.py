@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from hlo_mapping.matching.names import (
     AUTOTUNER,
+    COPY_KERNEL,
     FREE_CALLS,
     HELPER,
     LEADING,
@@ -107,6 +108,8 @@ class Automaton:
             return (0.0, 1) if token.kind == "readback" and (step.byte_count is None or step.byte_count == token.byte_count) else None
         if step.kind == VIRTUAL:
             return None
+        if token.kind == "kernel":
+            return (0.0, 1) if COPY_KERNEL.search(token.name) else None
         kind = {COPY: "copy", MEMSET: "memset"}[step.kind]
         if token.kind == kind:
             return (0.0, 1) if step.byte_count in (None, token.byte_count) else (OTHER_SIZE, 0)
@@ -142,7 +145,7 @@ class Automaton:
         odd |= bool(step.types) and product_type(token.name) not in (None, *step.types)
         return (UNUSUAL_LIBRARY, 0) if odd or tells_otherwise(step.call, token.name) else (0.0, 0)
 
-    def _call_price(self, step: int, state: int, token: int) -> float:
+    def call_price(self, step: int, state: int, token: int) -> float:
         """What it costs that a library call begins with this launch, or goes on with it."""
         launch, call = self.tokens[token], self.schedule.steps[step]
         helps = launch.kind != "kernel" or bool(SECONDARY.search(launch.name))
@@ -156,7 +159,7 @@ class Automaton:
             accepted = self.accept(step, token) if step < self.schedule.end else None
             if accepted is None:
                 continue
-            extra = self._call_price(step, state, token) if self.schedule.steps[step].kind == LIBRARY else 0.0
+            extra = self.call_price(step, state, token) if self.schedule.steps[step].kind == LIBRARY else 0.0
             move = (step, cost + accepted[0] + extra, skipped, accepted[1])
             if step not in found or move[1] < found[step][1]:
                 found[step] = move

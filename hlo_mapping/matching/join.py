@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ from hlo_mapping.dump.program import Program
 from hlo_mapping.matching import confidence
 from hlo_mapping.matching.align import align
 from hlo_mapping.matching.beam import Cutter, Segment
+from hlo_mapping.matching.calls import divide, neighbouring_calls
 from hlo_mapping.matching.names import AUTOTUNER
 from hlo_mapping.matching.plans import Plan, Plans, candidates, plan
 from hlo_mapping.matching.tokens import LaunchStream, Token, launch_streams
@@ -93,6 +94,23 @@ def join(activities: pa.Table, dump: DumpIndex | None, annotations: Annotations,
     return _Join(len(activities), tokens, plan(programs, tokens), annotations).run(streams)
 
 
+@dataclass(slots=True)
+class _Undivided:
+    """Executions of one pattern in which library calls follow each other: their rows, and the host's pauses in some of them."""
+
+    plan: Plan
+    codes: np.ndarray
+    steps: np.ndarray
+    quality: float | None
+    tied: int
+    rows: list[np.ndarray] = field(default_factory=list)
+    pauses: list[np.ndarray] = field(default_factory=list)
+
+
+MOST_PAUSES = 64
+"""Executions of a pattern whose pauses are looked at."""
+
+
 class _Join:
     """Gathers the answers stream by stream."""
 
@@ -109,14 +127,19 @@ class _Join:
         self.of_annotated: dict[int, int] = {}
         self.cut_off: dict[object, bool] = {}
         self.judged: dict[object, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float | None]] = {}
+        self.undivided: dict[object, _Undivided] = {}
         self.autotuner = np.array([t.kind == "kernel" and bool(AUTOTUNER.search(t.name)) for t in tokens] + [False], bool)
 
     def run(self, streams: Iterable[LaunchStream]) -> Joined:
+        repeats = []
         for stream in streams:
             self.stream(stream)
-            if len(stream.repeats):
-                for values in (self.execution, self.instruction, self.method, self.confidence):
-                    values[stream.repeats[:, 0]] = values[stream.repeats[:, 1]]
+            repeats.append(stream.repeats)
+        for key, pattern in self.undivided.items():
+            self.divide(key, pattern)
+        for pairs in repeats:
+            for values in (self.execution, self.instruction, self.method, self.confidence):
+                values[pairs[:, 0]] = values[pairs[:, 1]]
         self.annotate_rest()
         return Joined(
             tuple(self.executions), self.execution, self.instruction, tuple(self.codes), self.method, self.confidence, self.first_part,
@@ -203,10 +226,17 @@ class _Join:
         if key not in self.judged:
             quality = self.quality(plan_, codes, mine, segment.exact, segment.extra, segment.missing)
             self.remember(key, plan_, codes, mine, quality, other_names, plan_.program.number)
+            if neighbouring_calls(plan_.automaton, mine):
+                self.undivided[key] = _Undivided(plan_, codes, mine.copy(), quality, other_names)
         quality = self.judged[key][4]
         if quality is not None and quality < confidence.POOR_FIT:
             return False
         self.write(rows, key)
+        if key in self.undivided and stream.pauses is not None:
+            pattern = self.undivided[key]
+            pattern.rows.append(rows)
+            if len(pattern.pauses) < MOST_PAUSES:
+                pattern.pauses.append(stream.pauses[offset + segment.start : offset + segment.end])
         self.execution[rows] = len(self.executions)
         sure = (0.99 if quality is not None and quality >= confidence.GOOD_FIT else confidence.NO_EVIDENCE) / (other_names + 1)
         self.executions.append(
@@ -216,6 +246,16 @@ class _Join:
             )  # fmt: skip
         )
         return True
+
+    def divide(self, key: object, pattern: _Undivided) -> None:
+        """Settles which launches belong to which of several neighbouring library calls, once all executions of a pattern are known."""
+        if not pattern.rows:
+            return
+        steps = divide(pattern.plan.automaton, pattern.codes, pattern.steps, np.median(np.stack(pattern.pauses), axis=0))
+        if (steps != pattern.steps).any():
+            self.remember(key, pattern.plan, pattern.codes, steps, pattern.quality, pattern.tied, pattern.plan.program.number)
+            for rows in pattern.rows:
+                self.write(rows, key)
 
     def leftovers(self, rows: np.ndarray, codes: np.ndarray, left: np.ndarray) -> None:
         """Launches of no execution: those of a run that holds the autotuner's own helper kernels are its trials."""

@@ -7,6 +7,9 @@ from functools import cache
 
 _NOT_IN_SYMBOLS = re.compile(r"[^A-Za-z0-9_$]")
 
+COPY_KERNEL = re.compile(r"^mem(cpy|set)\d*(_\w+)?$", re.IGNORECASE)
+"""Kernels that the driver runs for copy and memset nodes inside the bodies of conditional graph nodes."""
+
 SECONDARY = re.compile(
     r"splitk_?reduce|split_k_reduce|reduce_?kernel|reducekernel|reduce_1block|nhwctonchw|addtensor|_postprocess|scal_kernel|convert_dq",
     re.IGNORECASE,
@@ -57,6 +60,11 @@ ROUTINES = (
 
 FREE_CALLS = re.compile(r"kCustomCall|cub(?!las)|fft|cholesky|solve|kTopK|kSelectK|kSort|conv|cudnn|nccl|collective", re.I)
 """Calls that as a rule launch several kernels; a matrix product launches one, and perhaps a sum."""
+
+
+def tells(call: str, kernel: str) -> bool:
+    """Whether a kernel's name tells of the call's own library routine."""
+    return any(target.search(call) and names.search(kernel) for target, names in ROUTINES)
 
 
 def tells_otherwise(call: str, kernel: str) -> bool:

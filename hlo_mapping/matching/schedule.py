@@ -229,12 +229,10 @@ class _Builder:
         body, condition = branches.get("body", ()), branches.get("condition", ())
         trips = trip_count(self.module.instruction(thunk.instruction) if self.module is not None and thunk.instruction else None)
         if trips is not None and trips * max(1, count_leaves(body)) <= UNROLL_LIMIT:
-            early: list[tuple[int, float]] = []
+            entry = before
             for _ in range(trips):
-                # a graph records a loop's body once, whatever its count; leaving early costs, so that real launches are counted
                 before = self.sequence(body, before, None)
-                early += [(s, c + 1.5) for s, c in before]
-            return before + [e for e in early if e[0] not in {s for s, _ in before}]
+            return before + self.loop_node(thunk.instruction, condition, body, entry)
         self.has_readback = True
         head = self.add(Step(VIRTUAL, thunk.instruction), before)
         tested = self.sequence(condition, head, None)
@@ -244,6 +242,18 @@ class _Builder:
             if state != tested[0][0]:
                 self.follow.setdefault(state, []).append((head[0][0], cost))
         return tested
+
+    def loop_node(
+        self, instruction: str | None, condition: tuple[Thunk, ...], body: tuple[Thunk, ...], before: list[tuple[int, float]]
+    ) -> list[tuple[int, float]]:
+        """The same loop as a node of a CUDA graph: condition, body and condition again, each recorded once whatever the count.
+
+        Entering costs a little, so that launches one by one are counted where both would do.
+        """
+        head = self.add(Step(VIRTUAL, instruction), [(s, c + 0.4) for s, c in before])
+        gate = self.add(Step(VIRTUAL, instruction), self.sequence(condition, head, None))
+        tested = self.sequence(condition, self.sequence(body, gate, None), None)
+        return self.add(Step(VIRTUAL, instruction), tested)
 
     def conditional(self, thunk: Thunk, before: list[tuple[int, float]]) -> list[tuple[int, float]]:
         self.has_readback = True

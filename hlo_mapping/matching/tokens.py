@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hlo_mapping.matching.nested_graphs import nested_order
+
 SMALL_READBACK = 16
 """Bytes up to which a copy to the host, launched by the thread that launches kernels, may be a condition read back."""
 
@@ -37,7 +39,9 @@ class LaunchStream:
 
     `rows` are row numbers of the activities table in launch order; `codes` the tokens; `inside` is true where a launch continues
     the graph launch of the one before, so that no execution can begin there. `fresh` is true where the thread put a host function on
-    a stream since the launch before, as XLA does at the end of an execution; None where the thread never did. `repeats` are (row, row of the same node earlier in
+    a stream since the launch before, as XLA does at the end of an execution; None where the thread never did.
+    `pauses` are the ns between the return of the call before and the beginning of this launch's; negative where unknown or within a
+    graph launch. `repeats` are (row, row of the same node earlier in
     the same graph launch): iterations of a loop inside a graph.
     """
 
@@ -49,6 +53,7 @@ class LaunchStream:
     inside: np.ndarray
     repeats: np.ndarray
     fresh: np.ndarray | None = None
+    pauses: np.ndarray | None = None
 
 
 def launch_streams(activities: pa.Table, host_functions: np.ndarray | None = None) -> tuple[tuple[Token, ...], tuple[LaunchStream, ...]]:
@@ -71,7 +76,7 @@ def launch_streams(activities: pa.Table, host_functions: np.ndarray | None = Non
     streams = []
     for a, b in zip(bounds[:-1], bounds[1:], strict=True):
         stream = _stream(activities, rows[a:b], codes, launch[order[a:b]], process[order[a]], device[order[a]], thread[order[a]])
-        streams.append(replace(stream, fresh=_fresh(host_functions, stream.rows)))
+        streams.append(replace(stream, fresh=_fresh(host_functions, stream.rows), pauses=_pauses(activities, stream)))
     return tokens, tuple(streams)
 
 
@@ -99,12 +104,20 @@ def _fresh(host_functions: np.ndarray | None, rows: np.ndarray) -> np.ndarray | 
     return grown if grown.any() else None
 
 
+def _pauses(activities: pa.Table, stream: LaunchStream) -> np.ndarray:
+    """The host's time from the end of one launch call to the beginning of the next, ns; negative where it is not known."""
+    begin = _numbers(activities.select(["launch_start_ns"]).take(stream.rows), "launch_start_ns", -1)
+    end = _numbers(activities.select(["launch_end_ns"]).take(stream.rows), "launch_end_ns", -1)
+    known = (begin[1:] >= 0) & (end[:-1] >= 0) & ~stream.inside[1:]
+    return np.concatenate([[-1], np.where(known, np.maximum(begin[1:] - end[:-1], 0), -1)]) if len(begin) else begin
+
+
 def recorded_order(node: np.ndarray, launch_number: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """The order in which XLA recorded graph nodes, within each launch; `node`, `launch_number` and `codes` are in time order.
 
     Node ids count up as nodes are recorded (the low half; the high half numbers the graph). A node that is itself a graph, as library
     calls are, leaves a gap in the ids, and what it holds is numbered after all others; it belongs into the gap, and start times say
-    into which. A launch over several graphs, as conditional nodes make, keeps the order of first start.
+    into which. In a launch over several graphs, as conditional nodes make, each body stands where it first began.
     """
     bounds = np.flatnonzero(np.diff(launch_number, prepend=-1, append=launch_number[-1] + 1))
     order = np.lexsort((np.where(node >= 0, node, np.arange(len(node))), launch_number))
@@ -122,7 +135,7 @@ def recorded_order(node: np.ndarray, launch_number: np.ndarray, codes: np.ndarra
 def _order_of_one_launch(node: np.ndarray) -> np.ndarray:
     """The recorded order of one launch's nodes, given in time order, where ids have gaps, repeat, or number several graphs."""
     if (node >> 32 != node[0] >> 32).any():
-        return np.arange(len(node))
+        return nested_order(node, _order_of_one_launch)
     ids, first = np.unique(node, return_index=True)
     low = ids - (ids[0] >> 32 << 32)
     boundary = _children_from(low, first)
