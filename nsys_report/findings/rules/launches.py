@@ -103,7 +103,7 @@ def launches(context: Context, step: Step) -> Iterator[Draft]:
     """Kernels launched one by one, slower than the device runs them; within a loop that the host runs, with its read-backs."""
     readbacks, waiting = _readbacks(context, step), ("idle", "loop_readback")
     time = step.part(*CALLS)
-    slow = step.kernels > 0 and time >= threshold("launches", "least_launch_share") * step.wall_ns
+    slow = step.kernels >= threshold("launches", "least_kernels") and time >= threshold("launches", "least_launch_share") * step.wall_ns
     looped = readbacks >= threshold("loops", "least_readbacks") and step.part(waiting) > 0
     if slow and looped:
         yield _loop(step, readbacks, with_launches=True)

@@ -38,7 +38,7 @@ def split_products(context: Context, step: Step) -> Iterator[Draft]:
         slug="split-product",
         title=f"Matrix-vector products are written out ({size(written)}) and read back by a second kernel to be summed",
         why=(
-            f"XLA turned each product of a vector and a weight matrix into a multiply and a reduce that did not fuse: "
+            f"XLA made a multiply and a reduce that did not fuse of each product of a vector and a weight matrix: "
             f"{things(launches(firsts), 'kernel')} write {size(written)} of single products in {types}, "
             f"{things(launches(seconds), 'kernel')} read them back. Only the {size(needed)} of weights had to move; the rest costs at least "
             f"{duration(context.bytes_ns(2 * written))} at the roof."
