@@ -1,4 +1,8 @@
-"""The order of a graph launch over several graphs: conditional nodes hold graphs of their own, which run in their place."""
+"""The order of a graph launch with conditional nodes: the bodies that they hold run in their place, once, often or not at all.
+
+A body is numbered after all nodes of the graph around it, or as a graph of its own; where it stands, the launch that ran right before
+it first began tells.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +27,37 @@ def nested_order(node: np.ndarray, order_of_graph: Callable[[np.ndarray], np.nda
         else:
             inside.setdefault(int(node[f - 1]), []).append(g)
     own = {g: _distinct(node[graph == g], order_of_graph) for g in graphs.tolist()}
+    return _emit(node, [own[g] for g in top], {n: [own[g] for g in held] for n, held in inside.items()})
+
+
+def bodies_in_place(node: np.ndarray, boundary: int) -> np.ndarray:
+    """The same for a launch of one graph, whose nodes from the `boundary`-th distinct id on stand inside others."""
+    ids, first = np.unique(node, return_index=True)
+    inside: dict[int, list[list[int]]] = {}
+    run: list[int] = []
+    for n, f in zip(ids[boundary:].tolist(), first[boundary:].tolist(), strict=True):
+        before = int(node[f - 1]) if f else -1
+        if run and before == run[-1]:
+            run.append(n)
+        else:
+            run = [n]
+            inside.setdefault(before, []).append(run)
+    return _emit(node, [*inside.get(-1, []), ids[:boundary].tolist()], inside)
+
+
+def _emit(node: np.ndarray, top: list[list[int]], inside: dict[int, list[list[int]]]) -> np.ndarray:
+    """Positions of `node` in the order of the sequences at the top, each followed at once by what stands after one of its nodes."""
     rank: dict[int, int] = {}
-    stack = [iter(own[g]) for g in reversed(top)]
+    stack = [iter(sequence) for sequence in reversed(top)]
     while stack:
         n = next(stack[-1], None)
         if n is None:
             stack.pop()
             continue
         rank[n] = len(rank)
-        stack += [iter(own[g]) for g in reversed(inside.get(n, ()))]
+        stack += [iter(held) for held in reversed(inside.get(n, ()))]
     ids, position = np.unique(node, return_inverse=True)
-    keys = np.array([rank[n] for n in ids.tolist()])
+    keys = np.array([rank.get(n, len(rank)) for n in ids.tolist()])
     return np.lexsort((np.arange(len(node)), keys[position]))
 
 

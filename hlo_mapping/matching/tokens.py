@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hlo_mapping.matching.nested_graphs import nested_order
+from hlo_mapping.matching.nested_graphs import bodies_in_place, nested_order
 
 SMALL_READBACK = 16
 """Bytes up to which a copy to the host, launched by the thread that launches kernels, may be a condition read back."""
@@ -141,6 +141,8 @@ def _order_of_one_launch(node: np.ndarray) -> np.ndarray:
     boundary = _children_from(low, first)
     if boundary == len(ids):
         return np.argsort(node, kind="stable")
+    if len(ids) < len(node):
+        return bodies_in_place(node, boundary)
     main = low[:boundary]
     # gaps among the main nodes, as numbers of main nodes before them
     holes = np.flatnonzero(np.diff(main, prepend=-1, append=main[-1] + 2) > 1)

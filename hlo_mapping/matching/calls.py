@@ -1,0 +1,74 @@
+"""Library calls that follow each other without a kernel of XLA's own between them: which launches are whose.
+
+Names seldom tell, but the host does: it launches the kernels of one call in quick succession and pauses before the next call. The pauses
+are taken as medians over all executions of the same launches, so that a hiccup counts for nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlo_mapping.matching.automaton import Automaton
+from hlo_mapping.matching.names import tells
+from hlo_mapping.matching.schedule import LIBRARY
+
+NO_PAUSE = 0.5
+"""What it costs that a call begins after a pause that is as long as usual within the run; nothing from eight times that on."""
+
+
+UNTOLD = 0.25
+"""What it costs that a call begins with a kernel whose name does not tell of its routine."""
+
+
+def neighbouring_calls(automaton: Automaton, steps: np.ndarray) -> list[tuple[int, int]]:
+    """Runs (start, end) of launches that stand at two or more library calls next to each other in the schedule."""
+    kinds = np.array([s.kind == LIBRARY for s in automaton.schedule.steps] + [False], bool)
+    at_call = kinds[steps]
+    runs = []
+    bounds = np.flatnonzero(np.diff(at_call.astype(np.int8), prepend=0, append=0))
+    for a, b in zip(bounds[::2].tolist(), bounds[1::2].tolist(), strict=True):
+        inside = steps[a:b]
+        first, last = int(inside[0]), int(inside[-1])
+        if first < last and kinds[first : last + 1].all() and (np.diff(inside) >= 0).all():
+            runs.append((a, b))
+    return runs
+
+
+def divide(automaton: Automaton, codes: np.ndarray, steps: np.ndarray, pauses: np.ndarray) -> np.ndarray:
+    """The steps with runs of neighbouring library calls divided anew, by names and by the host's pauses (ns) before each launch.
+
+    A run stays as it is where a pause is unknown (negative), as within a CUDA graph.
+    """
+    divided = steps.copy()
+    for a, b in neighbouring_calls(automaton, steps):
+        if (pauses[a:b] >= 0).all():
+            first, count = int(steps[a]), int(steps[b - 1] - steps[a]) + 1
+            divided[a:b] = first + _calls_of(automaton, codes[a:b].tolist(), first, count, pauses[a:b])
+    return divided
+
+
+def _calls_of(automaton: Automaton, codes: list[int], first: int, count: int, pauses: np.ndarray) -> np.ndarray:
+    """For each launch which of `count` calls it belongs to, each call with at least one, at the least cost."""
+    usual = max(float(np.median(pauses[1:])), 1.0)
+    begins = NO_PAUSE * np.clip(1.0 - np.log2(np.maximum(pauses / usual, 0.25)) / 3.0, 0.0, 1.5)
+    best = np.full((len(codes), count), np.inf)
+    came = np.zeros((len(codes), count), np.int8)
+    for at, token in enumerate(codes):
+        for call in range(min(at + 1, count)):
+            accepted = automaton.accept(first + call, token)
+            if accepted is None:
+                continue
+            step = first + call
+            stay = best[at - 1, call] + automaton.call_price(step, step, token) if at else np.inf
+            new = (best[at - 1, call - 1] if at and call else 0.0 if at == call == 0 else np.inf) + automaton.call_price(step, -1, token)
+            new += begins[at] + (0.0 if tells(automaton.schedule.steps[step].call, automaton.tokens[token].name) else UNTOLD) if at else 0.0
+            best[at, call] = min(stay, new) + accepted[0]
+            came[at, call] = new < stay
+    if not np.isfinite(best[-1, -1]):
+        return np.minimum(np.arange(len(codes)), count - 1)
+    found = np.zeros(len(codes), np.int32)
+    call = count - 1
+    for at in range(len(codes) - 1, -1, -1):
+        found[at] = call
+        call -= int(came[at, call])
+    return found
