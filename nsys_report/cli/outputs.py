@@ -95,6 +95,14 @@ def _write_csv(finished: Finished, directory: Path) -> None:
     write_csv(finished.report, directory)
 
 
+def _write_html(finished: Finished, path: Path) -> None:
+    from nsys_report.reports.html.content import build_page
+    from nsys_report.reports.html.page import write_html
+
+    subjects = [analysis.subject(name) for name, analysis in finished.analyses.items()]
+    write_html(build_page(finished.report, subjects), path)
+
+
 def _write_perfetto(finished: Finished, path: Path) -> None:
     from nsys_report.reports.export import write_whole
     from nsys_report.reports.perfetto.trace import trace
@@ -114,6 +122,7 @@ def _write_png(finished: Finished, directory: Path) -> None:
 
 
 OUTPUTS = (
+    Output("--html", "FILE", "The report as one page that opens anywhere, without a network.", _require_file, _write_html),
     Output("--json", "FILE", "The report as one JSON document; - is stdout.", _require_file, _write_json, _json_text),
     Output(
         "--markdown", "FILE", "The short report as Markdown, for an issue; - is stdout.", _require_file, _write_markdown, _markdown_text

@@ -1,0 +1,264 @@
+"""The page's interactive charts, as what BokehJS draws them from. Ids are given anew, so that the same chart is the same text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from bokeh.core.properties import value
+from bokeh.embed import json_item
+from bokeh.layouts import column
+from bokeh.models import (
+    BoxZoomTool,
+    CategoricalColorMapper,
+    ColumnDataSource,
+    FixedTicker,
+    HoverTool,
+    NumeralTickFormatter,
+    Range1d,
+    TapTool,
+    WheelZoomTool,
+)
+from bokeh.plotting import figure
+
+from nsys_report.reports.palette import CLASSES, Colour, of_class, of_lane
+from nsys_report.reports.pictures.model import Roofline, Runs, Timeline
+from nsys_report.reports.units import count, duration, phrase, share, shorten, visible, words
+
+FONT = "system-ui, sans-serif"
+INK = "ink"
+"""Tag of what is drawn in the colour of the page's text."""
+GROUND = "ground"
+"""Tag of what is drawn in the colour of the page's ground."""
+LANE_HEIGHT = 34
+
+
+def time_scale(longest_ns: float) -> tuple[float, str]:
+    """The unit for an axis of times up to that: its nanoseconds, and its name."""
+    return next(((size, name) for size, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")) if longest_ns >= size), (1.0, "ns"))
+
+
+def mapper(colours: dict[str, Colour], name: str = "") -> CategoricalColorMapper:
+    """Colours by word; its tags hold those for light and for dark ground, and those of text on them."""
+    palettes = {
+        "light": [c.light for c in colours.values()],
+        "dark": [c.dark for c in colours.values()],
+    }
+    return CategoricalColorMapper(factors=list(colours), palette=palettes["light"], tags=[palettes], nan_color="#888888", name=name or None)
+
+
+def _figure(name: str, height: int, **given: Any) -> Any:
+    """An empty chart with quiet axes, transparent ground, zoom by dragging and by the wheel with Ctrl."""
+    made = figure(name=name, height=height, sizing_mode="stretch_width", toolbar_location=None, tools="", min_width=200, **given)
+    made.background_fill_alpha = made.border_fill_alpha = 0
+    made.outline_line_color = None
+    made.grid.grid_line_color = "#dddddd"
+    for axis in made.axis:
+        axis.axis_label_text_font_style = "normal"
+        axis.axis_label_text_font = axis.major_label_text_font = FONT
+        axis.axis_label_text_font_size = axis.major_label_text_font_size = "12px"
+        axis.minor_tick_line_color = None
+    made.xaxis.formatter = made.yaxis.formatter = NumeralTickFormatter(format="0,0.[000000]")
+    return made
+
+
+def _zooming(chart: Any, end: float, least: float) -> None:
+    """Lets a chart be zoomed along x, no further out than 0 to `end`, no further in than `least`."""
+    drag, wheel = BoxZoomTool(dimensions="width"), WheelZoomTool(dimensions="width", modifiers="ctrl")
+    chart.add_tools(drag, wheel)
+    chart.toolbar.active_drag, chart.toolbar.active_scroll = drag, wheel
+    chart.x_range.min_interval = least
+    chart.x_range.bounds = (0, end)
+
+
+def runs_chart(picture: Runs, name: str) -> dict[str, Any]:
+    """Executions on lanes with the idle time before them, and below it how long each took, along one axis."""
+    scale, unit = time_scale(float(picture.end_ns.max()))
+    end = float(picture.end_ns.max()) / scale * 1.005
+    source = ColumnDataSource(_runs_columns(picture, scale), name=f"{name}-source")
+    lanes = mapper({str(i): of_lane(i) for i in range(len(picture.lanes))})
+    upper = _lanes_chart(picture, name, source, lanes, Range1d(0, end))
+    lower = _durations_chart(picture, name, source, lanes, upper.x_range)
+    lower.xaxis.axis_label = f"time since the first execution ({unit})"
+    for chart in (upper, lower):
+        _zooming(chart, end, end / 20_000)
+        chart.add_tools(TapTool())
+    return _item(column([upper, lower], sizing_mode="stretch_width"), name)
+
+
+def _lanes_chart(picture: Runs, name: str, source: ColumnDataSource, lanes: CategoricalColorMapper, x_range: Range1d) -> Any:
+    height = 22 + LANE_HEIGHT * len(picture.lanes)
+    chart = _figure(f"{name}-lanes", height, x_range=x_range, y_range=Range1d(len(picture.lanes) - 0.5, -0.5))
+    chart.yaxis.visible = chart.xaxis.visible = False
+    chart.ygrid.grid_line_color = None
+    fill = {"field": "lane", "transform": lanes}
+    chart.quad("gap_left", "left", {"field": "gap_top"}, {"field": "gap_bottom"}, source=source, fill_color=fill, line_color=None,
+               fill_alpha=0.28)  # fmt: skip
+    bars = chart.quad("left", "right", "top", "bottom", source=source, fill_color=fill, line_color=fill, line_width=1, name=f"{name}-bars",
+                      nonselection_fill_alpha=0.45, nonselection_line_alpha=0.45)  # fmt: skip
+    labels = ColumnDataSource({"y": [i - 0.32 for i in range(len(picture.lanes))], "text": [visible(n) for n in picture.lanes]})
+    at = ColumnDataSource({**labels.data, "x": [0] * len(picture.lanes)})
+    chart.text("x", "y", "text", source=at, text_font=value(FONT), text_font_size="12px", text_baseline="middle", x_offset=2, tags=[INK],
+               name=f"{name}-names")  # fmt: skip
+    chart.add_tools(HoverTool(renderers=[bars], tooltips=_RUN_TIPS))
+    return chart
+
+
+_RUN_TIPS = [
+    ("execution", "@which"),
+    ("program", "@program"),
+    ("begins", "@at"),
+    ("span", "@span"),
+    ("kernel time", "@kernels"),
+    ("idle before", "@gap"),
+]
+
+
+def _durations_chart(picture: Runs, name: str, source: ColumnDataSource, lanes: CategoricalColorMapper, x_range: Range1d) -> Any:
+    longest = max(float(picture.kernel_time_ns.max()), float(picture.gap_ns.max()), 1.0)
+    size, unit = time_scale(longest)
+    source.data["kernel_y"] = [round(v / size, 6) if v > 0 else math.nan for v in picture.kernel_time_ns.tolist()]
+    source.data["gap_y"] = [round(v / size, 6) if v > 0 else math.nan for v in picture.gap_ns.tolist()]
+    chart = _figure(f"{name}-durations", 190, x_range=x_range, y_range=Range1d(0, longest / size * 1.08))
+    fill = {"field": "lane", "transform": lanes}
+    kernels = chart.scatter("left", "kernel_y", source=source, size=6, marker="circle", fill_color=fill, line_color=fill)
+    gaps = chart.scatter("left", "gap_y", source=source, size=6, marker="x", line_color=fill, fill_color=fill, line_width=1.5)
+    chart.add_tools(HoverTool(renderers=[kernels, gaps], tooltips=_RUN_TIPS))
+    chart.yaxis.axis_label = f"each ({unit})"
+    chart.yaxis.ticker.desired_num_ticks = 4
+    return chart
+
+
+def _runs_columns(picture: Runs, scale: float) -> dict[str, list[Any]]:
+    start, end, gap = picture.start_ns.tolist(), picture.end_ns.tolist(), picture.gap_ns.tolist()
+    lane, counts, ids = picture.lane.tolist(), picture.count.tolist(), picture.execution_id.tolist()
+    complete = picture.is_complete.tolist()
+    return {
+        "left": [round(v / scale, 6) for v in start],
+        "right": [round(v / scale, 6) for v in end],
+        "gap_left": [round((s - max(g, 0)) / scale, 6) for s, g in zip(start, gap, strict=True)],
+        "top": [round(v - 0.1, 2) for v in lane],
+        "bottom": [round(v + 0.42, 2) for v in lane],
+        "gap_top": [round(v + 0.02, 2) for v in lane],
+        "gap_bottom": [round(v + 0.3, 2) for v in lane],
+        "lane": [str(v) for v in lane],
+        "id": ids,
+        "program": [visible(picture.lanes[v]) for v in lane],
+        "which": [
+            f"{i}{'' if c else ', cut off'}" if n == 1 else f"{i} and the next {n - 1} of its program: medians"
+            for i, n, c in zip(ids, counts, complete, strict=True)
+        ],
+        "at": [words("moment", v + picture.origin_ns) for v in start],
+        "span": [duration(v) if n == 1 else f"up to {duration(v)}" for v, n in zip(picture.slowest_ns.tolist(), counts, strict=True)],
+        "kernels": [words("ns", v if v >= 0 else None) for v in picture.kernel_time_ns.tolist()],
+        "gap": [words("ns", v if v >= 0 else None) for v in gap],
+    }
+
+
+def timeline_chart(pictures: Iterable[Timeline], name: str) -> dict[str, Any]:
+    """An empty timeline, which the page fills with one execution after another: bars on rows, coloured by class, named where wide."""
+    shown = list(dict.fromkeys(k.kernel_class for p in pictures for k in p.kinds))
+    colours = {c: of_class(c) for c in [*(c for c in CLASSES if c in shown), *(c for c in shown if c not in CLASSES)]}
+    chart = _figure(f"{name}-timeline", 120, x_range=Range1d(0, 1), y_range=Range1d(0.5, -0.5))
+    source = ColumnDataSource({key: [] for key in ("left", "right", "top", "bottom", "class", "name", "kernel", "at", "time", "bytes")},
+                              name=f"{name}-source")  # fmt: skip
+    fill = {"field": "class", "transform": mapper(colours)}
+    bars = chart.quad("left", "right", "top", "bottom", source=source, fill_color=fill, line_color=fill, line_width=0.5)
+    bars.nonselection_glyph = None
+    cuts = ColumnDataSource({key: [] for key in ("x", "low", "high")}, name=f"{name}-cuts")
+    chart.segment("x", "low", "x", "high", source=cuts, line_width=1, tags=[GROUND])
+    for ink in ("black", "white"):
+        named = ColumnDataSource({key: [] for key in ("x", "y", "text")}, name=f"{name}-{ink}")
+        chart.text("x", "y", "text", source=named, text_font=value(FONT), text_font_size="11px", text_baseline="middle",
+                   text_align="center", text_color=ink)  # fmt: skip
+    tips = [("", "@name"), ("kernel", "@kernel"), ("class", "@class"), ("begins", "@at"), ("takes", "@time"), ("bytes", "@bytes")]
+    chart.add_tools(HoverTool(renderers=[bars], tooltips=tips), TapTool(renderers=[bars]))
+    chart.yaxis.ticker = FixedTicker(ticks=[0])
+    chart.yaxis.major_tick_line_color = chart.yaxis.axis_line_color = None
+    chart.ygrid.grid_line_color = None
+    _zooming(chart, 1, 1e-6)
+    return _item(chart, name)
+
+
+def roofline_chart(picture: Roofline, name: str) -> dict[str, Any]:
+    """Instructions as dots, as large as their time, under the roofs."""
+    x, y = [p.flops_per_byte for p in picture.points], [p.flops_per_s / 1e12 for p in picture.points]
+    bandwidths = [r for r in picture.roofs if r.is_bandwidth]
+    peaks = [r for r in picture.roofs if not r.is_bandwidth]
+    ridge = [max(p.value for p in peaks) / min(b.value for b in bandwidths)] if peaks and bandwidths else []
+    low, high = min(x) / 3, max([*x, *ridge]) * 6
+    tall = max([*y, *(p.value / 1e12 for p in peaks)]) * 3
+    chart = _figure(f"{name}-roofline", 380, x_axis_type="log", y_axis_type="log", x_range=Range1d(low, high),
+                    y_range=Range1d(min(y) / 3, tall))  # fmt: skip
+    _roofs(chart, bandwidths, peaks, low, high, tall)
+    _points(chart, picture)
+    chart.xaxis.axis_label, chart.yaxis.axis_label = "arithmetic intensity (FLOP per byte)", "arithmetic (TFLOPS)"
+    chart.add_tools(BoxZoomTool(), WheelZoomTool(modifiers="ctrl"))
+    return _item(chart, name)
+
+
+def _roofs(chart: Any, bandwidths: list[Any], peaks: list[Any], low: float, high: float, tall: float) -> None:
+    top = max((p.value for p in peaks), default=math.inf)
+    best = max((b.value for b in bandwidths), default=0.0)
+    for number, roof in enumerate(bandwidths):
+        end = min(high, top / roof.value)
+        dash = "solid" if roof.label == "measured" else "dashed"
+        chart.line([low, end], [low * roof.value / 1e12, end * roof.value / 1e12], line_width=1.5, line_dash=dash, tags=[INK])
+        text = f"{'——' if dash == 'solid' else '- - -'} {roof.label} {phrase('bytes_per_s', roof.value)}"
+        chart.text([low], [tall], [text], x_offset=6, y_offset=16 + 17 * number, text_font=value(FONT), text_font_size="12px", tags=[INK])
+    for roof in peaks:
+        chart.line([roof.value / best if best else low, high], [roof.value / 1e12] * 2, line_width=1.5, tags=[INK])
+        chart.text([high], [roof.value / 1e12], [f"{roof.label} {phrase('flops_per_s', roof.value)}"], text_align="right", x_offset=-4,
+                   y_offset=-4, text_font=value(FONT), text_font_size="12px", tags=[INK])  # fmt: skip
+
+
+def _points(chart: Any, picture: Roofline) -> None:
+    classes = {p.kernel_class: of_class(p.kernel_class) for p in picture.points}
+    ordered = sorted(picture.points, key=lambda p: -p.time_ns)
+    fill = {"field": "class", "transform": mapper(classes)}
+    for kernel_class in classes:
+        mine = [p for p in ordered if p.kernel_class == kernel_class]
+        source = ColumnDataSource({
+            "x": [p.flops_per_byte for p in mine],
+            "y": [p.flops_per_s / 1e12 for p in mine],
+            "size": [round(6 + 34 * math.sqrt(p.time_share), 2) for p in mine],
+            "class": [kernel_class] * len(mine),
+            "name": [visible(p.name) for p in mine],
+            "time": [f"{duration(p.time_ns)}, {share(p.time_share)} of the kernel time" for p in mine],
+            "rate": [phrase("flops_per_s", p.flops_per_s) for p in mine],
+            "intensity": [f"{p.flops_per_byte:.3g} FLOP per byte" for p in mine],
+            "roof": [words("ratio", p.share_of_roof) for p in mine],
+        })  # fmt: skip
+        dots = chart.scatter("x", "y", size="size", source=source, fill_color=fill, fill_alpha=0.75, line_color="white", line_width=0.6)
+        tips = [("", "@name"), ("class", "@class"), ("time", "@time"), ("arithmetic", "@rate"), ("intensity", "@intensity"),
+                ("of its roof", "@roof")]  # fmt: skip
+        chart.add_tools(HoverTool(renderers=[dots], tooltips=tips))
+    first = ordered[:1]
+    chart.text([p.flops_per_byte for p in first], [p.flops_per_s / 1e12 for p in first], [visible(shorten(p.name, 30)) for p in first],
+               x_offset=14, text_baseline="middle", text_font=value(FONT), text_font_size="12px", tags=[INK])  # fmt: skip
+
+
+def _item(model: Any, name: str) -> dict[str, Any]:
+    """What BokehJS embeds, its ids counted from 1."""
+    return _renumbered(dict(json_item(model, name)), {}, name)  # type: ignore[arg-type]
+
+
+def _renumbered(given: Any, ids: dict[str, str], name: str) -> Any:
+    if isinstance(given, dict):
+        return {
+            key: ids.setdefault(inner, f"{name}-{len(ids) + 1}") if key in ("id", "root_id") and isinstance(inner, str) else
+            _renumbered(inner, ids, name)
+            for key, inner in given.items()
+        }  # fmt: skip
+    if isinstance(given, (list, tuple)):
+        return [_renumbered(inner, ids, name) for inner in given]
+    return given
+
+
+def summary_of(picture: Runs) -> str:
+    """The executions in a sentence, for who does not see the chart."""
+    counts = np.bincount(picture.lane, weights=picture.count, minlength=len(picture.lanes))
+    parts = [f"{count(float(n))} of {visible(name)}" for n, name in zip(counts, picture.lanes, strict=True)]
+    return f"Executions over {duration(float(picture.end_ns.max()))}: {', '.join(parts)}."

@@ -1,0 +1,135 @@
+"""What the page shows of one capture: its part of the report, its pictures, its programs' text, its limits, how it was made."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from nsys_report.reports.build import worth_a_section
+from nsys_report.reports.model import Fact, Notice, Part, Report
+from nsys_report.reports.notices import health_notices
+from nsys_report.reports.pictures.build import MOST_TIMELINES, build_pictures
+from nsys_report.reports.pictures.model import Pictures
+from nsys_report.reports.pictures.runs import MOST_MARKS
+from nsys_report.reports.pictures.timeline import MOST_BARS
+from nsys_report.reports.programs import of_module, title_of
+from nsys_report.reports.units import phrase
+
+if TYPE_CHECKING:
+    from hlo_mapping.ir import Instruction, Module
+    from nsys_report.analysis.ceilings import Ceiling
+    from nsys_report.reports.build import Subject
+
+MOST_TEXT = 900_000
+"""Characters of HLO text on a page; the instructions with most time come first."""
+LONGEST_TEXT = 6_000
+"""Characters of one instruction's text, with the body of what it calls."""
+LONGEST_VALUE = 160
+"""Characters of one attribute of an instruction."""
+LEFT_OUT = frozenset({"metadata", "frontend_attributes"})
+"""Attributes that the page says otherwise, or nobody reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """One capture on the page."""
+
+    part: Part
+    pictures: Pictures
+    hlo: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
+    """HLO text by the title of a program's section and by instruction."""
+    limits: tuple[Notice, ...] = ()
+    """What the capture can and cannot answer, what is well too."""
+    made: tuple[Fact, ...] = ()
+    """How it was made: versions, command, ceilings and where they come from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The whole page: the report, and what it shows of each of its parts."""
+
+    report: Report
+    contents: tuple[Content, ...]
+
+
+def build_page(report: Report, subjects: Sequence[Subject]) -> Page:
+    """The page of a report on these captures, given in the order of its parts, which share the room that a page has."""
+    count = max(len(subjects), 1)
+    contents = [_content(part, subject, count, report.made_by) for part, subject in zip(report.parts, subjects, strict=True)]
+    return Page(report, tuple(contents))
+
+
+def _content(part: Part, subject: Subject, parts: int, made_by: str) -> Content:
+    pictures = build_pictures(subject, MOST_BARS // parts, MOST_MARKS // parts, max(MOST_TIMELINES // parts, 3))
+    said = {(notice.message, notice.hint) for notice in part.notices}
+    limits = [n for n in health_notices(subject.health, everything=True) if n.severity == "ok" or (n.message, n.hint) not in said]
+    texts = dict(hlo_texts(subject, MOST_TEXT // parts))
+    return Content(part, replace(pictures, name=part.name), texts, tuple(limits), tuple(_made(subject, made_by)))
+
+
+def _made(subject: Subject, made_by: str) -> Iterable[Fact]:
+    """How the report was made."""
+    info, ceilings = subject.joined.capture.info, subject.results.ceilings
+    dump = ["--xla-dump", str(subject.xla_dump)] if subject.xla_dump is not None else []
+    yield Fact("made_by", "made by", made_by)
+    yield Fact("command", "command", shlex.join(["nsys-report", str(subject.joined.capture.path), *dump, "--html", "FILE"]))
+    if subject.narrowed:
+        yield Fact("narrowed", "narrowed to", subject.narrowed)
+    yield Fact("nsys", "recorded by nsys", info.nsys_version)
+    yield Fact("schema", "schema of the export", info.schema_version)
+    yield Fact("graph_trace", "CUDA graph trace", info.graph_trace_mode)
+    for name, ceiling in (("measured", ceilings.measured), ("nominal", ceilings.nominal)):
+        yield Fact(f"ceiling_{name}", f"{name} ceiling", _origin(ceiling, "bytes_per_s"))
+    for name, ceiling in ceilings.compute:
+        yield Fact(f"ceiling_{name}", f"{name} ceiling", _origin(ceiling, "flops_per_s"))
+
+
+def _origin(ceiling: Ceiling | None, unit: str) -> str | None:
+    if ceiling is None:
+        return None
+    ends = f" ({phrase(unit, ceiling.low)} to {phrase(unit, ceiling.high)})" if ceiling.low != ceiling.high else ""
+    date = f", {ceiling.date}" if ceiling.date and ceiling.date not in ceiling.origin else ""
+    return f"{phrase(unit, ceiling.value)}{ends}: {ceiling.origin}{date}"
+
+
+def hlo_texts(subject: Subject, room: int) -> Iterable[tuple[str, dict[str, str]]]:
+    """The HLO text of each instruction that ran in a program with a section, most time first, until the room is used."""
+    for record in worth_a_section(subject)[0] if len(subject.results.modules) else ():
+        program = subject.joined.programs.get(record["program_id"])
+        if program is None or program.module is None:
+            continue
+        names = of_module(subject.results.instructions, record)["hlo_instruction"].to_pylist()
+        texts: dict[str, str] = {}
+        for name in names:
+            if name is None or (text := hlo_text(program.module, name)) is None:
+                continue
+            room -= len(text)
+            if room < 0:
+                break
+            texts[name] = text
+        yield title_of(record), texts
+
+
+def hlo_text(module: Module, name: str) -> str | None:
+    """An instruction and what it calls, as text without what nobody reads; None for one that the module has not."""
+    found = module.instruction(name)
+    if found is None:
+        return None
+    lines = [_line(found)]
+    for called in found.called if found.opcode not in ("while", "conditional", "call") else ():
+        computation = module.by_name.get(called)
+        if computation is not None:
+            lines += ["", f"{called} {{", *(f"  {_line(i)}" for i in computation.instructions), "}"]
+    text = "\n".join(lines)
+    return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT].rsplit("\n", 1)[0] + "\n…"
+
+
+def _line(instruction: Instruction) -> str:
+    from hlo_mapping.text.printer import print_instruction
+
+    kept = [(k, v if len(v) <= LONGEST_VALUE else v[:LONGEST_VALUE] + "…") for k, v in instruction.attributes if k not in LEFT_OUT]
+    literal = instruction.literal
+    short = literal if literal is None or len(literal) <= LONGEST_VALUE else literal[:LONGEST_VALUE] + "…"
+    return print_instruction(replace(instruction, attributes=tuple(kept), literal=short))

@@ -1,0 +1,129 @@
+"""The page's data for its script: charts, timelines, details of instructions. Texts are made visible here, once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from markupsafe import Markup
+
+from nsys_report.reports.html.charts import roofline_chart, runs_chart, timeline_chart
+from nsys_report.reports.html.content import Content, Page
+from nsys_report.reports.model import Section, Table
+from nsys_report.reports.palette import CLASSES
+from nsys_report.reports.pictures.model import Kind, ProgramPictures, Timeline
+from nsys_report.reports.units import duration, visible, words
+
+FOLDED_FROM = 9
+"""Columns as little dear as this (model.Column.keep) stand in the details of a row, and not in the table."""
+
+
+def page_data(page: Page) -> dict[str, Any]:
+    """Everything that the page's script reads."""
+    return {
+        "charts": [chart for number, content in enumerate(page.contents) for chart in _charts(content, f"p{number}")],
+        "timelines": {key: value for number, content in enumerate(page.contents) for key, value in _timelines(content, f"p{number}")},
+        "details": {key: value for number, content in enumerate(page.contents) for key, value in _details(content, f"p{number}")},
+        "hlo": {key: value for number, content in enumerate(page.contents) for key, value in _hlo(content, f"p{number}")},
+        "inks": {name: [colour.ink(), colour.ink(True)] for name, colour in CLASSES.items()},
+    }
+
+
+def json_markup(data: Any) -> Markup:
+    """Data as JSON that can stand in a page: pure ASCII, without any sign of markup."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)  # noqa: S704 -- nothing of markup is left in it
+
+
+def _charts(content: Content, part: str) -> Iterator[dict[str, Any]]:
+    pictures = content.pictures
+    if pictures.runs is not None:
+        yield {"id": f"{part}-runs", "kind": "runs", "item": runs_chart(pictures.runs, f"{part}-runs")}
+    for number, program in enumerate(pictures.programs):
+        name = f"{part}-g{number}"
+        if program.timelines:
+            yield {"id": f"{name}-steps", "kind": "timeline", "item": timeline_chart(program.timelines, f"{name}-steps")}
+        if program.roofline is not None:
+            yield {"id": f"{name}-roofline", "kind": "roofline", "item": roofline_chart(program.roofline, f"{name}-roofline")}
+    if pictures.stretch is not None:
+        yield {"id": f"{part}-stretch", "kind": "timeline", "item": timeline_chart([pictures.stretch], f"{part}-stretch")}
+
+
+def _timelines(content: Content, part: str) -> Iterator[tuple[str, Any]]:
+    for number, program in enumerate(content.pictures.programs):
+        if program.timelines:
+            yield f"{part}-g{number}-steps", timelines_data(program.timelines)
+    if content.pictures.stretch is not None:
+        yield f"{part}-stretch", timelines_data([content.pictures.stretch])
+
+
+def timelines_data(timelines: Iterable[Timeline]) -> dict[str, Any]:
+    """Timelines of one chart; what bars are is said once for all of them."""
+    numbers: dict[Kind, int] = {}
+    shown = []
+    for timeline in timelines:
+        own = [numbers.setdefault(kind, len(numbers)) for kind in timeline.kinds]
+        shown.append(
+            {
+                "id": timeline.execution_id,
+                "title": visible(timeline.title),
+                "notes": [visible(n) for n in timeline.notes],
+                "span": timeline.span_ns,
+                "rows": [visible(row) for row in timeline.rows],
+                "row": timeline.row.tolist(),
+                "start": timeline.start_ns.tolist(),
+                "length": timeline.duration_ns.tolist(),
+                "time": [duration(v) for v in timeline.duration_ns.tolist()],
+                "kind": [own[k] for k in timeline.kind.tolist()],
+            }
+        )
+    kinds = [[visible(k.name), visible(k.kernel), _class(k), words("bytes", k.bytes)] for k in numbers]
+    return {"kinds": kinds, "shown": shown}
+
+
+def _class(kind: Kind) -> str:
+    return visible(kind.kernel_class)
+
+
+def _details(content: Content, part: str) -> Iterator[tuple[str, Any]]:
+    """What a row of a table says when it is opened: the columns that have no room in it, and the text of its instruction."""
+    for number, section in enumerate(content.part.sections):
+        for place, table in enumerate(section.tables):
+            if any(column.key == "hlo_instruction" for column in table.columns):
+                yield f"{part}-s{number}-t{place}", table_details(table, f"{part}-s{number}")
+    for number, finding in enumerate(content.part.findings):
+        if finding.places is not None:
+            yield f"{part}-f{number}-places", table_details(finding.places, _section_of(content, part, finding.module))
+
+
+def _section_of(content: Content, part: str, module: str | None) -> str:
+    """The id of a program's section on the page; "" where it has none."""
+    return next((f"{part}-s{n}" for n, section in enumerate(content.part.sections) if module and section.module == module), "")
+
+
+def table_details(table: Table, section: str) -> dict[str, Any]:
+    """The details of each row of a table of instructions; their text stands once under the section's id."""
+    hidden = [i for i, column in enumerate(table.columns) if column.keep >= FOLDED_FROM]
+    at = next(i for i, column in enumerate(table.columns) if column.key == "hlo_instruction")
+    return {
+        "labels": [visible(table.columns[i].title) for i in hidden],
+        "rows": [[table.texts(row)[i] for i in hidden] for row in table.rows] if hidden else [],
+        "names": [visible(str(row.values[at])) for row in table.rows],
+        "section": section,
+    }
+
+
+def _hlo(content: Content, part: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The text of instructions, by section and name."""
+    for number, section in enumerate(content.part.sections):
+        texts = content.hlo.get(section.module or "")
+        if texts:
+            yield f"{part}-s{number}", {visible(k): "\n".join(map(visible, v.split("\n"))) for k, v in texts.items()}
+
+
+def program_pictures(content: Content, section: Section) -> tuple[int, ProgramPictures] | None:
+    """The pictures of a program's section, with their number."""
+    return next(((n, p) for n, p in enumerate(content.pictures.programs) if p.program == section.module), None)

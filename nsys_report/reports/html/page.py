@@ -1,0 +1,230 @@
+"""A report as one page that opens anywhere: nothing is fetched, every name is text, only the page's own scripts run."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from nsys_report.reports.export import write_whole
+from nsys_report.reports.html import data
+from nsys_report.reports.html.charts import summary_of
+from nsys_report.reports.html.content import Page
+from nsys_report.reports.model import Column, Row, Section, Table
+from nsys_report.reports.palette import BUDGET, CLASSES
+from nsys_report.reports.pictures.model import BudgetBar, ClassRate, ProgramPictures
+from nsys_report.reports.units import count, duration, phrase, share, visible
+
+TEMPLATES = Path(__file__).parent.parent / "templates"
+MOST_ROWS = 1_200
+"""Rows of one table on the page; the documents have them all."""
+MOST_FINDINGS = 3
+"""Findings in full at the top of the page; the others are folded."""
+
+
+def render(page: Page) -> str:
+    """The page as HTML; the same report gives the same text."""
+    scripts = [_asset("bokeh.min.js", bokeh_script()), _asset("page.js", (TEMPLATES / "page.js").read_text(encoding="utf-8"))]
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            page=page,
+            title=_title(page),
+            policy=policy(scripts),
+            scripts=scripts,
+            style=_asset("page.css", (TEMPLATES / "page.css").read_text(encoding="utf-8") + colours_css()),
+            data=data.json_markup(data.page_data(page)),
+        )
+    )
+
+
+def write_html(page: Page, path: Path) -> None:
+    """Writes the page. Raises InputError where it cannot be written."""
+    text = render(page)
+    write_whole(path, lambda out: out.write(text.encode("utf-8", "backslashreplace")))
+
+
+def policy(scripts: list[Markup]) -> str:
+    """What the page may do: run these scripts, be styled by itself, show its own pictures; nothing else, and no network at all."""
+    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
+    return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+@cache
+def bokeh_script() -> str:
+    """BokehJS, as its package ships it."""
+    import bokeh
+
+    return (Path(bokeh.__file__).parent / "server" / "static" / "js" / "bokeh.min.js").read_text(encoding="utf-8")
+
+
+def _asset(name: str, text: str) -> Markup:
+    """A file of this program or of Bokeh, to stand in the page as it is."""
+    if "</script" in text.lower() or "</style" in text.lower():
+        raise ValueError(f"{name} would end its own element")
+    return Markup(text)  # noqa: S704 -- no name of a capture is in it
+
+
+def colours_css() -> str:
+    """The colours of classes and parts of a step, for light and for dark ground."""
+    names = {f"c-{name}": colour for name, colour in CLASSES.items()} | {f"b-{name}": colour for name, colour in BUDGET.items()}
+    light = "".join(f"--{name}:{c.light};--{name}-ink:{c.ink()};" for name, c in names.items())
+    dark = "".join(f"--{name}:{c.dark};--{name}-ink:{c.ink(True)};" for name, c in names.items())
+    rules = "".join(f".{name}{{background:var(--{name});color:var(--{name}-ink)}}" for name in names)
+    return (
+        f":root{{{light}}}:root[data-theme=dark]{{{dark}}}@media screen and (prefers-color-scheme:dark)"
+        f"{{:root:not([data-theme=light]){{{dark}}}}}{rules}\n"
+    )
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=_text, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters.update(duration=duration, share=share, count=count)
+    environment.globals.update(
+        phrase=phrase,
+        columns=_columns,
+        cells=_cells,
+        sort_value=_sort_value,
+        rows=_rows,
+        fold=_fold,
+        pictures_of=data.program_pictures,
+        class_of=_class_of,
+        part_key=_part_key,
+        rate_bar=rate_bar,
+        bar_words=bar_words,
+        MOST_FINDINGS=MOST_FINDINGS,
+        tiles=_tiles,
+        runs_words=summary_of,
+        picks=picks,
+        picked_note=picked_note,
+    )
+    return environment
+
+
+def _text(value: Any) -> Any:
+    """Every text of the page as one that hides nothing; what is trusted passes as it is."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _title(page: Page) -> str:
+    """What the page is about: the program with most time and the GPU, or the captures."""
+    if len(page.contents) != 1:
+        return f"{len(page.contents)} captures"
+    content = page.contents[0]
+    gpu = next((fact.value for fact in content.part.facts if fact.key == "gpu"), None)
+    programs = content.pictures.programs
+    name = " and ".join(p.name for p in programs[:2]) + (f" and {len(programs) - 2} more" if len(programs) > 2 else "")
+    return f"{name or content.part.name}{f' on {gpu}' if gpu else ''}"
+
+
+def _columns(table: Table) -> list[tuple[int, Column]]:
+    """The columns that stand in the table, with their place: those dear enough, of which something is known."""
+    dear = [(i, c) for i, c in enumerate(table.columns) if c.keep < data.FOLDED_FROM or not _has_details(table)]
+    return [(i, c) for i, c in dear if i == 0 or any(row.values[i] not in (None, "") for row in table.rows)]
+
+
+def _has_details(table: Table) -> bool:
+    return any(column.key == "hlo_instruction" for column in table.columns)
+
+
+def _rows(table: Table) -> list[Row]:
+    """The rows that the page shows: the first so many, and every total."""
+    body = [row for row in table.rows if not row.is_total][:MOST_ROWS]
+    return [*body, *(row for row in table.rows if row.is_total)]
+
+
+def _cells(table: Table, row: Row) -> tuple[str, ...]:
+    return table.texts(row)
+
+
+def _sort_value(column: Column, row: Row, place: int) -> str:
+    """What a cell is sorted by: its raw figure; "" for what is unknown or no number."""
+    value = row.values[place]
+    if not column.is_number or value is None or isinstance(value, str):
+        return ""
+    return f"{float(value):.9g}"
+
+
+def _fold(section: Section, table: Table) -> bool:
+    """Whether a table is folded until somebody asks for it."""
+    return table.in_full
+
+
+def _class_of(column: Column, row: Row, place: int) -> str:
+    """The class that a cell names, for its colour; "" for other cells."""
+    value = row.values[place]
+    return str(value) if column.key == "kernel_class" and value in CLASSES else ""
+
+
+def _part_key(pictures: ProgramPictures | None, column: Column, row: Row, place: int) -> str:
+    """The part of a step that a cell names, for its colour; "" for other cells."""
+    if column.key != "category" or pictures is None or pictures.budget is None:
+        return ""
+    return next((part.key for part in pictures.budget.parts if part.label == row.values[place]), "")
+
+
+def rate_bar(pictures: ProgramPictures | None, table: Table, row: Row) -> dict[str, Any] | None:
+    """A class's bandwidth as shares of the bar's width, with both ceilings; None for rows and tables without."""
+    if pictures is None or pictures.rates is None or table.key != "classes" or row.is_total:
+        return None
+    rates = pictures.rates
+    found: ClassRate | None = next((r for r in rates.rows if r.kernel_class == row.values[0]), None)
+    if found is None or not found.bytes_per_s:
+        return None
+    widest = max([r.bytes_per_s or 0 for r in rates.rows] + [rates.measured or 0, rates.nominal or 0]) * 1.02
+    ceilings = [(name, v) for name, v in (("measured", rates.measured), ("nominal", rates.nominal)) if v]
+    said = ", ".join(f"{name} {phrase('bytes_per_s', v)}" for name, v in ceilings)
+    return {
+        "class": found.kernel_class,
+        "width": f"{found.bytes_per_s / widest * 100:.2f}",
+        "lines": [(name, f"{v / widest * 100:.2f}") for name, v in ceilings],
+        "is_above": found.is_above,
+        "words": phrase("bytes_per_s", found.bytes_per_s) + (f"; ceilings: {said}" if said else ""),
+    }
+
+
+def bar_words(bar: BudgetBar) -> str:
+    """A step's bar in words, for who does not see it."""
+    return f"A step of {duration(bar.step_ns)}: " + ", ".join(f"{p.label} {duration(p.ns)} ({share(p.share)})" for p in bar.parts)
+
+
+TILES = ("step_ns", "kernel_time_ns", "of_floor_measured", "of_floor_nominal", "tokens_per_s", "floor_tokens_per_s")
+"""The figures of a program that the page opens on, in order."""
+LABELS = {
+    "step_ns": "a step",
+    "kernel_time_ns": "of kernels in it",
+    "of_floor_measured": "of the measured ceiling",
+    "of_floor_nominal": "of the nominal ceiling",
+    "tokens_per_s": "tokens a second",
+    "floor_tokens_per_s": "tokens a second at the floor",
+}
+
+
+def _tiles(section: Section) -> list[tuple[str, str]]:
+    """The figures that a program's answer opens on, with what they are."""
+    found = {fact.key: fact for fact in section.facts}
+    return [(found[key].words.removesuffix(" /s"), LABELS[key]) for key in TILES if key in found and found[key].value is not None]
+
+
+def picks(pictures: ProgramPictures) -> list[tuple[int, str]]:
+    """The executions that can be picked, by their place, in order of number: the first named ones first."""
+    named = [(i, t) for i, t in enumerate(pictures.timelines) if t.role]
+    others = sorted(((i, t) for i, t in enumerate(pictures.timelines) if not t.role), key=lambda pair: pair[1].execution_id or 0)
+    return [(i, f"{t.execution_id}{f' ({t.role})' if t.role else ''} · {duration(t.span_ns)}") for i, t in [*named, *others]]
+
+
+def picked_note(pictures: ProgramPictures, section: Section) -> tuple[str, ...]:
+    """Which executions are there in detail, where not all are."""
+    every = next((fact.value for fact in section.facts if fact.key == "executions"), None)
+    shown = len(pictures.timelines)
+    if not isinstance(every, int) or shown >= every:
+        return ()
+    return (f"In detail: {shown:,} of {every:,} executions, with the median, the slowest and the first; tables and totals are of all.",)

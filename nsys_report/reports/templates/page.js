@@ -1,0 +1,368 @@
+"use strict";
+(function () {
+  const data = JSON.parse(document.getElementById("page-data").textContent);
+  const root = document.documentElement;
+  const charts = new Map();
+
+  // Text is only ever set as text: names of captures and dumps are anybody's.
+  function element(tag, className, text) {
+    const made = document.createElement(tag);
+    if (className) made.className = className;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  }
+  const box = (id) => document.getElementById(id);
+
+  // ---- light and dark -------------------------------------------------------------------------------------------
+  const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
+  let printing = false;
+  const isDark = () => !printing && (root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches);
+  box("theme").addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    paintAll();
+  });
+  prefersDark.addEventListener("change", () => paintAll());
+  window.addEventListener("beforeprint", () => { printing = true; paintAll(); });
+  window.addEventListener("afterprint", () => { printing = false; paintAll(); });
+
+  const none = (color) => color === null || color?.value === null;
+  function paint(doc) {
+    const dark = isDark();
+    const ink = dark ? "#e6e9ee" : "#1b1f24", line = dark ? "#454d59" : "#c9ced6", grid = dark ? "#2e343d" : "#e3e6eb";
+    for (const model of doc.all_models) {
+      const type = model.type;
+      if (type.endsWith("Axis")) {
+        model.setv({ axis_label_text_color: ink, major_label_text_color: ink, axis_line_color: none(model.axis_line_color) ? null : line,
+                     major_tick_line_color: none(model.major_tick_line_color) ? null : line });
+      } else if (type === "Grid" && !none(model.grid_line_color)) {
+        model.setv({ grid_line_color: grid });
+      } else if (type === "CategoricalColorMapper" && model.tags.length) {
+        model.palette = entry(model.tags[0], dark ? "dark" : "light");
+      } else if (type === "GlyphRenderer" && model.tags.includes("ink")) {
+        const glyph = model.glyph;
+        if (glyph.type === "Text") glyph.text_color = { value: ink };
+        else glyph.line_color = { value: ink };
+      } else if (type === "GlyphRenderer" && model.tags.includes("ground")) {
+        model.glyph.line_color = { value: dark ? "#1d2127" : "#ffffff" };
+      }
+    }
+  }
+  const entry = (map, key) => (map instanceof Map ? map.get(key) : map[key]);
+  function paintAll() {
+    for (const chart of charts.values()) {
+      paint(chart.doc);
+      if (chart.kind === "timeline") nameBars(chart);
+    }
+  }
+
+  // ---- tables ---------------------------------------------------------------------------------------------------
+  function rowsOf(table) {
+    return Array.from(table.tBodies[0].rows).filter((row) => !row.classList.contains("detail"));
+  }
+
+  function sortBy(heading) {
+    const table = heading.closest("table");
+    const place = Array.from(heading.parentNode.children).indexOf(heading);
+    const numeric = heading.classList.contains("n");
+    const now = heading.getAttribute("aria-sort");
+    const direction = now ? (now === "descending" ? "ascending" : "descending") : numeric ? "descending" : "ascending";
+    for (const other of heading.parentNode.children) other.removeAttribute("aria-sort");
+    heading.setAttribute("aria-sort", direction);
+    const sign = direction === "ascending" ? 1 : -1;
+    const keyed = rowsOf(table).map((row, at) => {
+      const cell = row.cells[place];
+      return { row, at, value: numeric ? (cell.dataset.v === undefined ? null : Number(cell.dataset.v)) : cell.textContent };
+    });
+    keyed.sort((a, b) => {
+      const totals = a.row.classList.contains("total") - b.row.classList.contains("total");
+      if (totals) return totals;
+      if (a.value === null || b.value === null) return (a.value === null) - (b.value === null) || a.at - b.at; // unknown last
+      const order = numeric ? a.value - b.value : a.value.localeCompare(b.value, "en", { numeric: true });
+      return sign * order || a.at - b.at;
+    });
+    const body = table.tBodies[0];
+    for (const { row } of keyed) {
+      const next = row.nextElementSibling;
+      body.append(row);
+      if (next && next.classList.contains("detail")) body.append(next);
+    }
+  }
+
+  function filter(id) {
+    const outer = box(id);
+    const words = (outer.querySelector("input[type=search]")?.value || "").toLowerCase().split(/\s+/).filter(Boolean);
+    const chosen = outer.querySelector(".tools select")?.value || "";
+    const place = classPlace(outer);
+    let shown = 0, all = 0;
+    for (const row of rowsOf(outer.querySelector("table"))) {
+      if (row.classList.contains("total")) continue;
+      all += 1;
+      const text = searchText(id, row);
+      const fits = words.every((word) => text.includes(word)) && (!chosen || row.cells[place].textContent.trim() === chosen);
+      row.hidden = !fits;
+      const detail = row.nextElementSibling;
+      if (detail && detail.classList.contains("detail")) detail.hidden = !fits;
+      shown += fits;
+    }
+    outer.querySelector(".found").textContent = words.length || chosen ? `${shown} of ${all} rows` : "";
+  }
+
+  function classPlace(outer) {
+    return Array.from(outer.querySelectorAll("thead th")).findIndex((heading) => heading.dataset.key === "kernel_class");
+  }
+
+  const searchTexts = new WeakMap();
+  function searchText(id, row) {
+    let text = searchTexts.get(row);
+    if (text === undefined) {
+      const more = data.details[id]?.rows[Number(row.dataset.row)] || [];
+      text = (row.textContent + " " + more.join(" ")).toLowerCase();
+      searchTexts.set(row, text);
+    }
+    return text;
+  }
+
+  function detailRow(id, row) {
+    const details = data.details[id], number = Number(row.dataset.row);
+    const made = element("tr", "detail"), cell = element("td"), inner = element("div", "inner");
+    cell.colSpan = row.cells.length;
+    const list = element("dl", "facts");
+    (details ? details.labels : []).forEach((label, at) => {
+      const value = details.rows[number]?.[at] ?? "";
+      if (value === "" || value === "–") return;
+      const pair = element("div");
+      pair.append(element("dt", "", label), element("dd", "", value));
+      list.append(pair);
+    });
+    if (list.children.length) inner.append(list);
+    const name = details ? details.names[number] : "";
+    const text = hloText(details, name);
+    if (text) inner.append(element("pre", "hlo", text));
+    else inner.append(element("p", "quiet", "The page holds no HLO text of this instruction."));
+    cell.append(inner);
+    made.append(cell);
+    return made;
+  }
+
+  function hloText(details, name) {
+    const texts = details ? data.hlo[details.section] : undefined;
+    return texts && Object.hasOwn(texts, name) ? texts[name] : "";
+  }
+
+  function toggle(button) {
+    const row = button.closest("tr"), id = button.closest(".tablebox").id;
+    const next = row.nextElementSibling;
+    const open = next && next.classList.contains("detail");
+    if (open) next.remove();
+    else row.after(detailRow(id, row));
+    button.setAttribute("aria-expanded", String(!open));
+  }
+
+  document.addEventListener("click", (event) => {
+    const target = event.target.closest("button");
+    if (!target) return;
+    if (target.classList.contains("sort")) sortBy(target.closest("th"));
+    else if (target.classList.contains("open")) toggle(target);
+    else if (target.dataset.zoom) zoom(target.dataset.for, target.dataset.zoom);
+  });
+  document.addEventListener("input", (event) => {
+    const id = event.target.dataset?.for;
+    if (id && !event.target.classList.contains("pick")) filter(id);
+  });
+  document.addEventListener("change", (event) => {
+    if (event.target.classList.contains("pick")) show(event.target.dataset.for, Number(event.target.value));
+  });
+  for (const select of document.querySelectorAll(".tablebox .tools select")) {
+    const outer = box(select.dataset.for), place = classPlace(outer);
+    const names = new Set(rowsOf(outer.querySelector("table")).filter((row) => !row.classList.contains("total"))
+      .map((row) => row.cells[place].textContent.trim()));
+    for (const name of names) {
+      const option = element("option", "", name);
+      option.value = name;
+      select.append(option);
+    }
+  }
+
+  // ---- charts ---------------------------------------------------------------------------------------------------
+  function plots(chart) {
+    return chart.names.map((name) => chart.doc.get_model_by_name(name)).filter(Boolean);
+  }
+
+  function zoom(id, how) {
+    const chart = charts.get(id);
+    if (!chart) return;
+    const range = plots(chart)[0].x_range;
+    const [low, high] = chart.full, log = chart.kind === "roofline";
+    const to = log ? Math.log10 : (x) => x, from = log ? (x) => 10 ** x : (x) => x;
+    let start = to(range.start), end = to(range.end);
+    const width = end - start, middle = (start + end) / 2;
+    if (how === "all") [start, end] = [to(low), to(high)];
+    else if (how === "in") [start, end] = [middle - width / 4, middle + width / 4];
+    else if (how === "out") [start, end] = [middle - width, middle + width];
+    else [start, end] = how === "left" ? [start - width / 4, end - width / 4] : [start + width / 4, end + width / 4];
+    const size = Math.min(end - start, to(high) - to(low));
+    if (start < to(low)) [start, end] = [to(low), to(low) + size];
+    if (end > to(high)) [start, end] = [to(high) - size, to(high)];
+    range.setv({ start: from(start), end: from(end) });
+    if (how === "all" && chart.fullY) plots(chart)[0].y_range.setv({ start: chart.fullY[0], end: chart.fullY[1] });
+  }
+
+  const KEYS = { "+": "in", "=": "in", "-": "out", ArrowLeft: "left", ArrowRight: "right", 0: "all", Home: "all" };
+  function keys(event) {
+    const how = KEYS[event.key];
+    if (!how || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    zoom(event.currentTarget.id, how);
+  }
+
+  // Where bars are wide enough: a line before each, and as much of its name as fits.
+  function nameBars(chart) {
+    const plot = plots(chart)[0], d = chart.source.data;
+    const inner = plot.inner_width || box(chart.id).clientWidth - 90;
+    const { start, end } = plot.x_range, pixels = inner / (end - start);
+    const texts = { black: { x: [], y: [], text: [] }, white: { x: [], y: [], text: [] } };
+    const cuts = { x: [], low: [], high: [] };
+    const ground = isDark() ? 1 : 0;
+    for (let at = 0; at < d.left.length; at++) {
+      const left = Math.max(d.left[at], start), right = Math.min(d.right[at], end), wide = (right - left) * pixels;
+      if (!(wide > 4)) continue;
+      cuts.x.push(d.left[at]); cuts.low.push(d.bottom[at]); cuts.high.push(d.top[at]);
+      const letters = Math.floor((wide - 8) / 6.2);
+      const full = d.bytes[at] === "–" ? d.name[at] : `${d.name[at]} · ${d.bytes[at]}`;
+      const said = letters >= full.length ? full : shorten(d.name[at], letters);
+      if (letters < Math.min(8, d.name[at].length)) continue;
+      const to = texts[(data.inks[d.class[at]] || ["#ffffff", "#000000"])[ground] === "#ffffff" ? "white" : "black"];
+      to.x.push((left + right) / 2); to.y.push((d.top[at] + d.bottom[at]) / 2); to.text.push(said);
+    }
+    chart.cuts.data = cuts;
+    chart.texts.black.data = texts.black;
+    chart.texts.white.data = texts.white;
+  }
+
+  function shorten(text, width) {
+    if (text.length <= width) return text;
+    const tail = Math.floor((width - 1) / 2);
+    return text.slice(0, width - 1 - tail) + "…" + text.slice(text.length - tail);
+  }
+
+  const SCALES = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+  function show(id, place) {
+    const chart = charts.get(id), all = data.timelines[id];
+    const picked = all.shown[place];
+    const [size, unit] = SCALES.find(([scale]) => picked.span >= scale) || SCALES[3];
+    const columns = { left: [], right: [], top: [], bottom: [], class: [], name: [], kernel: [], at: [], time: [], bytes: [] };
+    for (let i = 0; i < picked.row.length; i++) {
+      const [name, kernel, kind, bytes] = all.kinds[picked.kind[i]];
+      columns.left.push(picked.start[i] / size);
+      columns.right.push((picked.start[i] + picked.length[i]) / size);
+      columns.top.push(picked.row[i] - 0.42);
+      columns.bottom.push(picked.row[i] + 0.42);
+      columns.class.push(kind); columns.name.push(name); columns.kernel.push(kernel || "–");
+      columns.at.push(`${(picked.start[i] / size).toLocaleString("en", { maximumFractionDigits: 3 })} ${unit}`);
+      columns.time.push(picked.time[i]); columns.bytes.push(bytes);
+    }
+    const plot = plots(chart)[0], end = Math.max(picked.span, 1) / size;
+    plot.height = 62 + 36 * picked.rows.length;
+    plot.x_range.setv({ bounds: [0, end], min_interval: end / 1e5, start: 0, end });
+    plot.y_range.setv({ start: picked.rows.length - 0.5, end: -0.5 });
+    const axis = plot.left[0];
+    axis.ticker.ticks = picked.rows.map((_, at) => at);
+    axis.major_label_overrides = new Map(picked.rows.map((name, at) => [at, name]));
+    plot.below[0].axis_label = `time since ${picked.id === null ? "the first activity" : "the execution's start"} (${unit})`;
+    chart.full = [0, end];
+    chart.picked = picked.id;
+    chart.source.selected.indices = [];
+    chart.source.data = columns;
+    box(`${id}-title`).textContent = picked.title;
+    box(id).setAttribute("aria-label", `${picked.title}. Keys: plus and minus zoom, arrows move, 0 shows all.`);
+    const select = document.querySelector(`select.pick[data-for="${id}"]`);
+    if (select) select.value = String(place);
+    key(id, picked, all.kinds);
+    nameBars(chart);
+  }
+
+  // The classes with their share of the time, and what cannot be shown.
+  function key(id, picked, kinds) {
+    const total = new Map();
+    let sum = 0;
+    picked.kind.forEach((kind, at) => {
+      const name = kinds[kind][2];
+      total.set(name, (total.get(name) || 0) + picked.length[at]);
+      sum += picked.length[at];
+    });
+    const said = box(`${id}-said`);
+    const list = element("span", "key");
+    for (const [name, time] of Array.from(total).sort((a, b) => b[1] - a[1])) {
+      const item = element("span");
+      item.append(element("i", Object.hasOwn(data.inks, name) ? `chip c-${name}` : "chip c-unknown"), `${name} ${((100 * time) / sum).toFixed(1)} %`);
+      list.append(item);
+    }
+    said.replaceChildren(list, ...picked.notes.map((note) => element("span", "quiet", note)));
+  }
+
+  function tappedBar(chart) {
+    const [at] = chart.source.selected.indices;
+    if (at === undefined) return;
+    const d = chart.source.data, said = box(`${chart.id}-said`);
+    let line = said.querySelector(".tapped");
+    if (!line) said.append((line = element("span", "tapped")));
+    line.textContent = `${d.name[at]}: ${d.class[at]}, ${d.time[at]}, ${d.bytes[at]}; kernel ${d.kernel[at]}`;
+  }
+
+  function tappedRun(chart) {
+    const [at] = chart.source.selected.indices;
+    if (at === undefined) return;
+    const d = chart.source.data;
+    box(`${chart.id}-said`).textContent =
+      `Execution ${d.which[at]} of ${d.program[at]}: begins at ${d.at[at]}, span ${d.span[at]}, kernel time ${d.kernels[at]}, idle before ${d.gap[at]}.`;
+    const part = chart.id.split("-")[0];
+    for (const [id, all] of Object.entries(data.timelines)) {
+      if (!id.startsWith(`${part}-`)) continue;
+      const place = all.shown.findIndex((timeline) => timeline.id === d.id[at]);
+      if (place >= 0 && charts.has(id)) { show(id, place); break; }
+    }
+  }
+
+  async function draw(spec) {
+    const before = new Set(Bokeh.documents);
+    await Bokeh.embed.embed_item(spec.item, spec.id);
+    const doc = Bokeh.documents.find((one) => !before.has(one));
+    const suffixes = { runs: ["lanes", "durations"], timeline: ["timeline"], roofline: ["roofline"] }[spec.kind];
+    const chart = { id: spec.id, kind: spec.kind, doc, names: suffixes.map((suffix) => `${spec.id}-${suffix}`) };
+    charts.set(spec.id, chart);
+    const range = plots(chart)[0].x_range;
+    chart.full = [range.start, range.end];
+    paint(doc);
+    const target = box(spec.id);
+    target.addEventListener("keydown", keys);
+    target.addEventListener("dblclick", () => zoom(spec.id, "all"));
+    if (spec.kind === "roofline") {
+      const y = plots(chart)[0].y_range;
+      chart.fullY = [y.start, y.end];
+    } else {
+      chart.source = doc.get_model_by_name(`${spec.id}-source`);
+    }
+    if (spec.kind === "runs") chart.source.selected.change.connect(() => tappedRun(chart));
+    if (spec.kind === "timeline") {
+      const source = (name) => doc.get_model_by_name(`${spec.id}-${name}`);
+      chart.cuts = source("cuts");
+      chart.texts = { black: source("black"), white: source("white") };
+      show(spec.id, 0);
+      let waiting = false;
+      range.change.connect(() => {
+        if (waiting) return;
+        waiting = true;
+        requestAnimationFrame(() => { waiting = false; nameBars(chart); });
+      });
+      plots(chart)[0].properties.inner_width.change.connect(() => nameBars(chart));
+      chart.source.selected.change.connect(() => tappedBar(chart));
+    }
+  }
+
+  async function drawAll() {
+    for (const spec of data.charts) await draw(spec);
+    root.dataset.ready = "yes";
+  }
+  window.report = { charts, data };
+  drawAll();
+})();
