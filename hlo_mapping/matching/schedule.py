@@ -261,6 +261,11 @@ class _Builder:
         exits: list[tuple[int, float]] = []
         for _, branch in thunk.branches:
             exits += [e for e in self.sequence(branch, chosen, None) if e not in exits]
+        if self.in_graph:
+            # where one launch goes round a loop, several branches may be taken, one an iteration
+            for state, cost in exits:
+                if state != chosen[0][0]:
+                    self.follow.setdefault(state, []).append((chosen[0][0], cost + 0.5))
         unseen = UNSEEN_IN_GRAPH if self.in_graph else UNSEEN_BRANCH
         return exits if any(state == chosen[0][0] for state, _ in exits) else [*exits, (chosen[0][0], unseen)]
 
