@@ -89,6 +89,12 @@ class Graph:
         """Whether a node is computed in a loop's body or condition."""
         return self.loops[loop].first <= node < self.loops[loop].end
 
+    def leaf_operand(self, leaf: int) -> int:
+        """The operand of the same place as a result: of collectives and others that handle each operand by itself."""
+        operation = self.inputs[leaf][0]
+        operands = self.inputs[operation]
+        return operands[min(leaf - operation - 1, len(operands) - 1)]
+
     def viewed(self, node: int) -> int:
         """The node whose bytes this node names, through bitcasts."""
         while self.ops[node] in VIEWS:

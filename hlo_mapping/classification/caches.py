@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from hlo_mapping.classification.contents import MIXED, Contents
-from hlo_mapping.classification.evidence import KV_CACHE, STATE, Roles
+from hlo_mapping.classification.evidence import INPUT, KV_CACHE, STATE, Roles
 from hlo_mapping.classification.uses import Uses
 from hlo_mapping.costs.opcodes import INDEX_TYPES
 from hlo_mapping.costs.products import RESHAPING
@@ -66,8 +66,9 @@ def find_read_only_caches(graph: Graph, c: Contents, uses: Uses, roles: Roles) -
     for node, op in enumerate(graph.ops):
         if op != "exponential" or not _is_softmax(graph, node):
             continue
-        keys = _parameters_of(c, uses, products_before(graph, uses, node))
-        values = _parameters_of(c, uses, products_after(graph, c, uses, node))
+        before, after = products_before(graph, uses, node), products_after(graph, c, uses, node)
+        _give_inputs_of_attention(graph, c, uses, roles, before, after)
+        keys, values = _parameters_of(c, uses, before), _parameters_of(c, uses, after)
         for key in keys if values else ():
             for value in values:
                 if key != value and graph.count(key) == graph.count(value) and len(graph.shapes[key].dimensions) >= 3:
@@ -75,6 +76,18 @@ def find_read_only_caches(graph: Graph, c: Contents, uses: Uses, roles: Roles) -
                         if parameter not in roles.role:
                             roles.caches.add(parameter)
                             roles.give(parameter, KV_CACHE, "keys or values that attention reads and nothing writes")
+
+
+def _give_inputs_of_attention(graph: Graph, c: Contents, uses: Uses, roles: Roles, before: set[int], after: set[int]) -> None:
+    """Queries, keys and values that all enter as parameters: attention by itself."""
+    values = _parameters_of(c, uses, after)
+    for product in (uses.products[n] for n in before):
+        sides = [c.sources(c.pure[operand]) for operand in (product.left, product.right)]
+        if all(len(s) == 1 and len(graph.shapes[s[0]].dimensions) >= 3 for s in sides):
+            pair = {s[0] for s in sides}
+            matching = {v for v in values if any(graph.count(v) == graph.count(p) for p in pair)}
+            for node in sorted(pair | matching) if matching else ():
+                roles.give(node, INPUT, "queries, keys or values of attention")
 
 
 def _taken_as_keys(graph: Graph, c: Contents, call: int) -> list[int]:

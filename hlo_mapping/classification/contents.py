@@ -127,7 +127,7 @@ def _version(graph: Graph, c: Contents, node: int, again: bool) -> bool:
         version, written = (found.pop() if len(found) == 1 else -1), any(c.written[i] for i in inputs)
     elif op in MOVING or op == "dynamic-slice":
         version, written = c.version[inputs[0]], c.written[inputs[0]]
-    elif op == "gather" and sorted(graph.shapes[node].dimensions) == sorted(graph.shapes[inputs[0]].dimensions):
+    elif op == "gather" and _long(graph, node) == _long(graph, inputs[0]):
         version, written = c.version[inputs[0]], c.written[inputs[0]]  # rows in another order, as beams are
     elif op in ("dynamic-update-slice", "scatter"):
         version, written = _updated(graph, c, inputs[:2] if op == "dynamic-update-slice" else inputs[:1])
@@ -137,6 +137,11 @@ def _version(graph: Graph, c: Contents, node: int, again: bool) -> bool:
         version, written = _concatenated(graph, c, node)
     c.version[node], c.written[node] = version, written and version >= 0
     return before != (c.version[node], c.written[node], c.varies[node])
+
+
+def _long(graph: Graph, node: int) -> list[int]:
+    """The sizes of a value's dimensions but those of 1, by size."""
+    return sorted(d for d in graph.shapes[node].dimensions if d > 1)
 
 
 def _phi_version(graph: Graph, c: Contents, node: int, again: bool) -> tuple[int, bool]:
@@ -221,8 +226,11 @@ def _pure(graph: Graph, c: Contents, node: int, again: bool) -> int:
         return _looked_up(c, inputs[0]) if varies else c.pure[inputs[0]]
     if op == "select":
         return _union(c, inputs[1:])
-    if op in MOVING or op in ("broadcast", "pad", "leaf"):
-        return c.pure[inputs[0]] if op != "leaf" else (MIXED if c.pure[inputs[0]] else 0)
+    if op == "leaf":
+        source = graph.leaf_operand(node)
+        return c.pure[source] if graph.ops[inputs[0]] in MOVING else (MIXED if c.pure[inputs[0]] else 0)
+    if op in MOVING or op in ("broadcast", "pad"):
+        return c.pure[inputs[0]]
     if op == "dynamic-update-slice":
         return _union(c, inputs[:2])
     if op == "compare":

@@ -43,7 +43,7 @@ def other_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]
     nodes = range(kernel.first, kernel.end)
     if any(graph.ops[n] in ("reduce", "reduce-window") and _is_argument_reduction(graph, n) for n in nodes):
         return "sampling", "finds the place of the largest value"
-    if ops & _ROOTS or any(graph.ops[n] == "reduce" and _feeds_root(graph, n) for n in nodes):
+    if is_norm(graph, kernel, ops):
         return "norm", "takes or applies the root of a mean"
     if (
         any(_rotates(graph, kinds, n) for n in nodes)
@@ -52,6 +52,11 @@ def other_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]
     ):
         return "rope", "multiplies with sines and cosines of positions"
     return _plain_detail(graph, kinds, kernel, ops)
+
+
+def is_norm(graph: Graph, kernel: Kernel, ops: frozenset[str]) -> bool:
+    """Whether a launch sums for a root, or takes one."""
+    return bool(ops & _ROOTS) or any(graph.ops[n] == "reduce" and _feeds_root(graph, n) for n in range(kernel.first, kernel.end))
 
 
 def _plain_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]) -> tuple[str, str]:

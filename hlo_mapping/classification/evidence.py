@@ -43,18 +43,18 @@ def returned(graph: Graph, c: Contents, node: int) -> bool:
     """Whether the program returns a new version of a parameter, in its buffer or changed element by element."""
     place = graph.parameters.get(node)
     reused = any((a.parameter, a.parameter_index) == place for a in graph.module.aliases)
-    return reused or any(c.version[o] == node and o != node for o in graph.outputs)
+    return reused or any(c.version[o] == node and c.written[o] for o in graph.outputs)
 
 
 def replaced(graph: Graph, c: Contents, roles: Roles, node: int) -> bool:
     return returned(graph, c, node) or node in roles.replaced
 
 
-def partners_of(c: Contents, uses: Uses) -> dict[int, set[int]]:
+def partners_of(c: Contents, uses: Uses, roles: Roles) -> dict[int, set[int]]:
     """For each parameter the parameters that it meets in products directly."""
     partners: dict[int, set[int]] = {}
     for product in uses.products.values():
-        left, right = c.sources(c.pure[product.left]), c.sources(c.pure[product.right])
+        left, right = (c.sources(roles.own(c.pure[operand])) for operand in (product.left, product.right))
         for mine, theirs in ((left, right), (right, left)):
             for node in mine:
                 partners.setdefault(node, set()).update(theirs)

@@ -8,7 +8,7 @@ from hlo_mapping.classification.contents import Contents, takes_matrices
 from hlo_mapping.classification.evidence import INPUT, KV_CACHE, STATE, WEIGHT, Roles
 from hlo_mapping.classification.uses import Uses
 from hlo_mapping.costs.opcodes import INDEX_TYPES, PRODUCTS
-from hlo_mapping.costs.products import Product, second_halves
+from hlo_mapping.costs.products import RESHAPING, Product, second_halves
 from hlo_mapping.dataflow import Graph
 
 WEIGHTS, CACHE, INDEX, ACTIVATION = 1, 2, 4, 8
@@ -25,6 +25,8 @@ class Kinds:
     scores: list[bool]
     to_values: list[bool]
     trigonometric: list[bool]
+    weighted: list[bool]
+    """Attention's weighted sums, also while they are scaled with factors of its softmax."""
     halves: dict[int, int] = field(default_factory=dict)
     """Reduces that finish a product begun by another node."""
     gradient: set[int] = field(default_factory=set)
@@ -38,7 +40,14 @@ class Kinds:
 def find_kinds(graph: Graph, contents: Contents, uses: Uses, roles: Roles) -> Kinds:
     """Follow kinds from the entry parameters, then attention's scores forwards and its values backwards."""
     size = len(graph.ops)
-    kinds = Kinds([0] * size, [False] * size, [False] * size, [False] * size, second_halves(graph, uses.products.values()))
+    kinds = Kinds(
+        [0] * size,
+        [False] * size,
+        [False] * size,
+        [False] * size,
+        [False] * size,
+        second_halves(graph, [*uses.products.values(), *uses.spread.values()]),
+    )
     for _ in range(3):
         before = [kinds.kind[p] for loop in graph.loops for p in loop.phis]
         for node in range(size):
@@ -49,6 +58,7 @@ def find_kinds(graph: Graph, contents: Contents, uses: Uses, roles: Roles) -> Ki
     for _ in range(passes):
         for node in range(size):
             kinds.scores[node] = _is_score(graph, uses, kinds, node)
+            kinds.weighted[node] = _is_weighted(graph, uses, kinds, node)
             kinds.trigonometric[node] = graph.ops[node] in ("sine", "cosine") or (
                 kinds.kind[node] & ACTIVATION == 0 and any(kinds.trigonometric[i] for i in graph.inputs[node])
             )
@@ -85,7 +95,7 @@ def _kind(graph: Graph, c: Contents, uses: Uses, roles: Roles, kinds: Kinds, nod
     found = 0
     for source in inputs[1:] if op == "select" else inputs:
         found |= kind[source]
-    if op in PRODUCTS or op == "custom-call" or node in uses.products:
+    if op in PRODUCTS or op == "custom-call" or uses.product(node) is not None:
         return WEIGHTS if found == WEIGHTS and op != "custom-call" else ACTIVATION
     return _merged(found)
 
@@ -118,7 +128,7 @@ def _mixes_cache(graph: Graph, kinds: Kinds, node: int) -> bool:
 
 def _is_score(graph: Graph, uses: Uses, kinds: Kinds, node: int) -> bool:
     scored = any(kinds.scores[i] for i in graph.inputs[node])
-    product = uses.products.get(node)
+    product = uses.product(node)
     if product is not None:
         return not is_weight_product(kinds, product) and not scored and kinds.kind[node] == ACTIVATION
     if kinds.kind[node] & (ACTIVATION | INDEX) == 0:
@@ -126,8 +136,22 @@ def _is_score(graph: Graph, uses: Uses, kinds: Kinds, node: int) -> bool:
     return scored or _mixes_cache(graph, kinds, node)
 
 
+def _is_weighted(graph: Graph, uses: Uses, kinds: Kinds, node: int) -> bool:
+    """Whether a value is the second product of attention, or one combined with nothing but factors of its softmax."""
+    inputs, op = graph.inputs[node], graph.ops[node]
+    product = uses.product(node)
+    if product is not None:
+        return not is_weight_product(kinds, product) and any(kinds.scores[i] for i in inputs)
+    if op in RESHAPING or op == "leaf":
+        return kinds.weighted[inputs[0]]
+    if op in ("phi", "add", "multiply", "divide", "reduce"):
+        found = [i for i in inputs if kinds.kind[i]]
+        return any(kinds.weighted[i] for i in found) and all(kinds.weighted[i] or kinds.scores[i] for i in found)
+    return op == "broadcast" and kinds.weighted[inputs[0]]
+
+
 def _leads_to_values(uses: Uses, kinds: Kinds, user: int) -> bool:
-    product = uses.products.get(user)
+    product = uses.product(user)
     if product is not None:
         return not is_weight_product(kinds, product) and kinds.kind[user] == ACTIVATION
     return kinds.to_values[user]

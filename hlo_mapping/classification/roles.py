@@ -15,9 +15,9 @@ from hlo_mapping.classification.contents import Contents, trace
 from hlo_mapping.classification.evidence import INPUT, KV_CACHE, ROLES, STATE, WEIGHT, Roles, returned
 from hlo_mapping.classification.overrides import RoleOverrides
 from hlo_mapping.classification.training import find_returned_gradients, find_trained
-from hlo_mapping.classification.uses import Uses, find_uses
+from hlo_mapping.classification.uses import Uses, elementwise_back, find_uses
 from hlo_mapping.classification.weights import find_groups, find_product_weights, find_scales, find_tables
-from hlo_mapping.costs.products import RESHAPING, second_halves
+from hlo_mapping.costs.products import second_halves
 from hlo_mapping.dataflow import Graph, build_graph, donated
 from hlo_mapping.ir import Module
 
@@ -76,23 +76,20 @@ def infer_roles(graph: Graph, contents: Contents, uses: Uses, overrides: RoleOve
 
 
 def _rest(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> None:
+    gated = _gated(graph, c, uses)
     for node in graph.parameters:
         if returned(graph, c, node):
             roles.give(node, STATE, "returned in a new version")
-        elif node in roles.replaced and not any(_only_added_to(graph, o, node) for o in graph.outputs):
+        elif node in roles.replaced and (roles.trained or node in gated):
             roles.give(node, STATE, "returned changed element by element")
         else:
             roles.give(node, INPUT, "neither returned nor used as a weight")
 
 
-def _only_added_to(graph: Graph, output: int, node: int) -> bool:
-    """Whether an output is this parameter and other values added to it, as a residual stream."""
-    stack, seen = [output], set[int]()
-    while stack:
-        at = stack.pop()
-        if at == node:
-            return True
-        if at not in seen and (graph.ops[at] in RESHAPING or graph.ops[at] in ("add", "leaf")):
-            seen.add(at)
-            stack.extend(graph.inputs[at])
-    return False
+def _gated(graph: Graph, c: Contents, uses: Uses) -> set[int]:
+    """Parameters that are multiplied with gates: values computed element by element from products, as a recurrent cell's state is."""
+    found: set[int] = set()
+    for node, operand, other in uses.scales:
+        if graph.ops[node] == "multiply" and elementwise_back(graph, other, uses.products, {})[1]:
+            found.update(c.sources(c.pure[operand]))
+    return found

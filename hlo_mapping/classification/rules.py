@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hlo_mapping.classification.contents import Contents
-from hlo_mapping.classification.details import other_detail
+from hlo_mapping.classification.details import is_norm, other_detail
 from hlo_mapping.classification.evidence import Roles
 from hlo_mapping.classification.kinds import ACTIVATION, CACHE, WEIGHTS, Kinds, is_weight_product
 from hlo_mapping.classification.uses import Uses
@@ -60,8 +60,9 @@ def look_at(program: Program, kernel: Kernel) -> Launch:
     graph, kinds = program.graph, program.kinds
     nodes = range(kernel.first, kernel.end)
     outside = {i: None for n in nodes for i in graph.inputs[n] if not kernel.first <= i < kernel.end}
-    products = [p for n in nodes if (p := program.uses.products.get(n)) is not None]
-    halves = [kinds.halves[n] for n in nodes if n in kinds.halves]
+    products = [p for n in nodes if (p := program.uses.product(n)) is not None and is_product(program, p)]
+    finished = [program.uses.product(kinds.halves[n]) for n in nodes if n in kinds.halves]
+    halves = [p.node for p in finished if p is not None and is_product(program, p)]
     lookups = [
         n
         for n in nodes
@@ -115,6 +116,14 @@ def _product(launch: Launch) -> Verdict | None:
     return verdict
 
 
+def is_product(program: Program, product: Product) -> bool:
+    """Whether a product counts as one: a spread multiply of two activations only where attention is made of it."""
+    if product.node not in program.uses.spread:
+        return True
+    verdict = product_class(program, product)
+    return verdict is not None and verdict.kernel_class == "attention"
+
+
 def product_class(program: Program, product: Product) -> Verdict | None:
     """The class of a product by its operands."""
     kinds = program.kinds
@@ -132,7 +141,8 @@ def product_class(program: Program, product: Product) -> Verdict | None:
 
 def _second_half(launch: Launch) -> Verdict | None:
     for node in launch.halves:
-        verdict = product_class(launch.program, launch.program.uses.products[node])
+        product = launch.program.uses.product(node)
+        verdict = product_class(launch.program, product) if product is not None else None
         if verdict is not None:
             return Verdict(verdict.kernel_class, verdict.detail, "sums a product that another launch wrote out")
     return None
@@ -172,17 +182,12 @@ def _attention(launch: Launch) -> Verdict | None:
     if any(kinds.attended(n) and kinds.kind[n] == ACTIVATION for n in launch.nodes):
         return Verdict("attention", "softmax", "between the products of attention")
     for node in launch.nodes:
-        if graph.ops[node] == "divide" and _is_normaliser(launch, graph.inputs[node][-1]):
-            return Verdict("attention", "softmax", "divides by attention's sum")
+        inputs = graph.inputs[node]
+        if graph.ops[node] in ("divide", "multiply", "add") and len(inputs) == 2:
+            for mine, theirs in (inputs, inputs[::-1]):
+                if kinds.weighted[mine] and kinds.scores[theirs] and not kinds.weighted[theirs]:
+                    return Verdict("attention", "softmax", "scales attention's result")
     return None
-
-
-def _is_normaliser(launch: Launch, node: int) -> bool:
-    """Whether a divisor is a sum over scores."""
-    graph, kinds = launch.program.graph, launch.program.kinds
-    while graph.ops[node] in RESHAPING or graph.ops[node] in ("broadcast", "leaf"):
-        node = graph.inputs[node][0]
-    return graph.ops[node] == "reduce" and kinds.scores[node] and any(kinds.attended(i) for i in graph.inputs[node])
 
 
 def _cache_read(launch: Launch) -> Verdict | None:
@@ -226,7 +231,7 @@ def _relayout_of_attention(launch: Launch) -> Verdict | None:
     source = launch.outside[0]
     while graph.ops[source] in RESHAPING or graph.ops[source] == "leaf":
         source = graph.inputs[source][0]
-    product = uses.products.get(launch.program.kinds.halves.get(source, source))
+    product = uses.product(launch.program.kinds.halves.get(source, source))
     verdict = product_class(launch.program, product) if product is not None else None
     if verdict is not None and verdict.kernel_class == "attention":
         return Verdict("attention", "relayout", "changes the order or type of attention's result")
@@ -260,7 +265,7 @@ _COMPUTING = frozenset({"rsqrt", "sqrt", "exponential", "log", "divide", "tanh",
 
 def _embedding(launch: Launch) -> Verdict | None:
     """Entries looked up in a model parameter, unless the launch goes on to reduce them."""
-    if launch.lookups and not launch.ops & {"reduce", "rsqrt", "sqrt"}:
+    if launch.lookups and not is_norm(launch.program.graph, launch.kernel, launch.ops):
         return Verdict("weights", "embedding", "looks entries up in a model parameter")
     return None
 

@@ -22,29 +22,32 @@ def find_trained(graph: Graph, c: Contents, uses: Uses, halves: dict[int, int], 
         if graph.count(output) < 2 or graph.shapes[output].element_type in INDEX_TYPES or (c.written[output] and c.version[output] >= 0):
             continue
         seen, ends = elementwise_back(graph, output, uses.products, halves)
-        replaced = {n for n in seen if n in graph.parameters and graph.count(n) == graph.count(output)} - {output}
+        size = graph.shapes[output].dimensions
+        replaced = {n for n in seen if n in graph.parameters and graph.shapes[n].dimensions == size} - {output}
         if replaced:
             chains.append((seen, ends, replaced))
             roles.replaced |= replaced
     inside = set().union(*(seen for seen, _, _ in chains)) if chains else set()
     used = _forward_uses(graph, c, uses, inside)
-    partners = partners_of(c, uses)
+    partners = partners_of(c, uses, roles)
     for _, ends, replaced in chains:
         for parameter in replaced & used:
-            found = {e for e in ends if _is_gradient(c, uses.products[e], parameter, partners)}
+            found = {e for e in ends if _is_gradient(c, roles, uses.products[e], parameter, partners)}
             if found:
                 roles.trained.add(parameter)
-                roles.gradients |= found
     matrices = set(roles.trained)
     for seen, _, replaced in chains if matrices else ():
         roles.trained |= {p for p in replaced & used if not partners.get(p, set()) & matrices or p in matrices}
         roles.updates |= {n for n in seen if graph.kernel[n] >= 0}
+    for _, ends, replaced in chains if matrices else ():
+        if replaced & roles.trained:
+            roles.gradients |= {e for e in ends if not _operand_sources(c, uses.products[e]) & roles.trained}
     for node in sorted(roles.trained):
         roles.give(node, WEIGHT, "used by the forward pass, and updated as a whole by a gradient")
 
 
-def _is_gradient(c: Contents, product: Product, parameter: int, partners: dict[int, set[int]]) -> bool:
-    left, right = c.pure[product.left], c.pure[product.right]
+def _is_gradient(c: Contents, roles: Roles, product: Product, parameter: int, partners: dict[int, set[int]]) -> bool:
+    left, right = roles.own(c.pure[product.left]), roles.own(c.pure[product.right])
     met = partners.get(parameter, set())
     if not met:
         return left == MIXED and right == MIXED

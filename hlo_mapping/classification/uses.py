@@ -12,7 +12,9 @@ from hlo_mapping.costs.opcodes import ELEMENTWISE, PRODUCTS, is_library_call, is
 from hlo_mapping.costs.products import Product, is_split_product
 from hlo_mapping.dataflow import Graph
 
-_THROUGH = frozenset({"phi", "all-reduce", "all-gather", "reduce-scatter", "leaf", "slice", "concatenate", "scatter"})
+_THROUGH = frozenset(
+    {"phi", "all-reduce", "all-gather", "reduce-scatter", "leaf", "slice", "concatenate", "scatter", "dynamic-update-slice"}
+)
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "maximum", "minimum", "power"})
 
 
@@ -21,12 +23,18 @@ class Uses:
     """All products, by node; lookups and scales by the pure mask that is looked up or combined."""
 
     products: dict[int, Product] = field(default_factory=dict)
+    spread: dict[int, Product] = field(default_factory=dict)
+    """Multiplies of two mixed values, one of them spread, that a reduce sums: products too, where attention is made of them."""
     lookups: list[tuple[int, int]] = field(default_factory=list)
     """(node, table node): entries taken from a table at places that vary."""
     scales: list[tuple[int, int, int]] = field(default_factory=list)
     """(node, pure operand, other operand) of arithmetic between a parameter's own elements and a mixed value."""
     calls: list[int] = field(default_factory=list)
     """Custom calls whose meaning XLA does not define."""
+
+    def product(self, node: int) -> Product | None:
+        """The product that a node is, of either sort."""
+        return self.products.get(node) or self.spread.get(node)
 
 
 def find_uses(graph: Graph, contents: Contents) -> Uses:
@@ -37,7 +45,7 @@ def find_uses(graph: Graph, contents: Contents) -> Uses:
         if op in PRODUCTS:
             uses.products[node] = Product(node, inputs[0], inputs[1], "convolution" if op == "convolution" else "dot")
         elif op == "custom-call":
-            _call(graph, node, uses)
+            _call(graph, contents, node, uses)
         elif op in ("gather", "dynamic-slice") and any(contents.varies[i] for i in inputs[1:]):
             uses.lookups.append((node, inputs[0]))
         elif op in _ARITHMETIC and len(inputs) == 2:
@@ -45,10 +53,11 @@ def find_uses(graph: Graph, contents: Contents) -> Uses:
     return uses
 
 
-def _call(graph: Graph, node: int, uses: Uses) -> None:
+def _call(graph: Graph, contents: Contents, node: int, uses: Uses) -> None:
     target, inputs = graph.instructions[node].custom_call_target, graph.inputs[node]
     if is_product_call(target) and len(inputs) >= 2:
         uses.products[node] = Product(node, inputs[0], inputs[1], "convolution" if "conv" in target else "dot")
+        uses.scales.extend((node, extra, inputs[0]) for extra in inputs[2:] if contents.pure[extra] > 0)
     elif not is_library_call(target):
         uses.calls.append(node)
 
@@ -56,8 +65,8 @@ def _call(graph: Graph, node: int, uses: Uses) -> None:
 def _arithmetic(graph: Graph, contents: Contents, node: int, uses: Uses) -> None:
     a, b = graph.inputs[node]
     pa, pb = contents.pure[a], contents.pure[b]
-    if graph.ops[node] == "multiply" and (pa > 0 or pb > 0) and is_split_product(graph, node):
-        uses.products[node] = Product(node, a, b, "split")
+    if graph.ops[node] == "multiply" and is_split_product(graph, node):
+        (uses.products if pa > 0 or pb > 0 else uses.spread)[node] = Product(node, a, b, "split")
         return
     if pa > 0 and pb == MIXED:
         uses.scales.append((node, a, b))

@@ -25,8 +25,9 @@ def find_product_weights(graph: Graph, c: Contents, uses: Uses, roles: Roles) ->
     rows: set[int] = set()
     for product in uses.products.values():
         left, right = roles.own(c.pure[product.left]), roles.own(c.pure[product.right])
+        left, right = (MIXED if mask > 0 and mask & caches else mask for mask in (left, right))
         if left > 0 and right > 0:
-            if not (left | right) & caches and not left & right:
+            if not left & right:
                 contests.append(product)
         elif left > 0 or right > 0:
             mask, operand = (left, product.left) if left > 0 else (right, product.right)
@@ -34,7 +35,7 @@ def find_product_weights(graph: Graph, c: Contents, uses: Uses, roles: Roles) ->
             if sources and (product.node not in roles.gradients or set(sources) & roles.trained):
                 strength.update(sources)
                 rows.add(_rows(graph, product, operand))
-    partners = partners_of(c, uses)
+    partners = partners_of(c, uses, roles)
     inputs = {n for p in contests for n in _loser(graph, c, p, _Evidence(strength, rows, partners, roles))}
     for product in contests:
         for operand in (product.left, product.right):

@@ -8,9 +8,10 @@ from hlo_mapping.classification.evidence import WEIGHT
 from hlo_mapping.classification.rules import Launch, Verdict
 from hlo_mapping.costs.calls import is_known, leave_out_workspace
 from hlo_mapping.costs.flops import product_flops, result_shape, transform_flops
-from hlo_mapping.costs.products import RESHAPING, Product
+from hlo_mapping.costs.products import RESHAPING, Product, before_broadcast
 from hlo_mapping.costs.traffic import Traffic, launch_traffic
 from hlo_mapping.dataflow import Graph
+from hlo_mapping.shape import BITS
 
 SORT_IN_ONE_PASS = 2048
 """Elements that XLA's sort keeps in a block's shared memory; longer rows are sorted in passes through device memory."""
@@ -96,6 +97,9 @@ def new_bytes(launch: Launch, node: int) -> int:
     node = _within(launch, node)
     if graph.ops[node] == "concatenate":
         return sum(graph.shapes[i].byte_size for i in graph.inputs[node] if contents.version[i] < 0)
+    if graph.ops[node] == "select":
+        fresh = [before_broadcast(graph, i)[0] for i in graph.inputs[node][1:] if contents.version[i] < 0]
+        return sum(graph.count(i) for i in fresh) * BITS[graph.shapes[node].element_type] // 8
     if graph.ops[node] not in _UPDATES:
         return graph.shapes[node].byte_size
     new = 0
@@ -118,7 +122,9 @@ def _within(launch: Launch, node: int) -> int:
 def _flops(launch: Launch) -> int | None:
     """Operations of all products in it; 0 where it has none, None where one is unknown."""
     graph, uses = launch.program.graph, launch.program.uses
-    total = sum(graph.count(p) for p in dict.fromkeys(launch.halves) if uses.products[p].kind == "split")
+    total = sum(
+        graph.count(p) for p in dict.fromkeys(launch.halves) if (product := uses.product(p)) is not None and product.kind == "split"
+    )
     for product in launch.products:
         flops = product_flops(graph, product)
         if flops is None:
