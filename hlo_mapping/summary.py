@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from hlo_mapping.classification.overrides import RoleOverrides
 from hlo_mapping.classification.roles import ParameterRole, parameter_roles
 from hlo_mapping.dataflow import NO_WORK
+from hlo_mapping.dots import Dot, operands_of, products_in
 from hlo_mapping.dump.buffers import read_buffer_assignment
 from hlo_mapping.dump.program import Program
+from hlo_mapping.facts import instruction_facts
 from hlo_mapping.ir import Computation, Instruction, Module
+from hlo_mapping.skeleton import skeleton
 
 INLINED = frozenset({"fusion", "reduce", "reduce-window", "scatter", "select-and-scatter", "sort", "map", "all-reduce", "reduce-scatter"})
 """Opcodes whose called computations are part of their own kernel."""
-PRODUCTS = frozenset({"dot", "ragged-dot", "scaled-dot", "convolution"})
-
-
-@dataclass(frozen=True, slots=True)
-class Dot:
-    """Products of one kind: types as `bf16,bf16->f32`, the precision and algorithm that they ask for ("" for the default)."""
-
-    opcode: str
-    types: str
-    precision: str
-    algorithm: str
-    count: int
+STAGING = frozenset({"convert", "slice", "relayout", "concatenate", "copy", "precompute"})
+"""Details of the class weights whose result is nothing but model parameters, in a buffer of their own."""
+_ENTERED = frozenset({"call", "async-start"})
+"""Opcodes whose computations are among those that launch work, and not part of a kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +31,20 @@ class Temporary:
     instruction: str
     shape: str
     bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StagedWeight:
+    """An instruction that writes model parameters, converted or rearranged, into a buffer of their own. Bytes are of one execution."""
+
+    instruction: str
+    detail: str
+    """convert, slice, relayout, concatenate, copy or precompute."""
+    source: str
+    """Shape of its largest operand, without layout."""
+    result: str
+    bytes_read: int
+    bytes_written: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,12 @@ class ProgramSummary:
     parameters: tuple[ParameterRole, ...]
     kinds: tuple[tuple[str, int], ...]
     """Fusions by kind, library and custom calls by target, other work by opcode, most frequent first."""
-    dots: tuple[Dot, ...]
+    dots: tuple[tuple[Dot, int], ...]
+    """Products, each with how many there are alike, most frequent first."""
+    staged: tuple[StagedWeight, ...]
+    """Most bytes written first."""
+    shapes: tuple[str, ...]
+    """Of the arrays among its parameters, then of those in its result, without layouts."""
     temporary_bytes: int | None
     temporaries: tuple[Temporary, ...]
     """The largest values in scratch memory, largest first."""
@@ -80,7 +93,8 @@ def summarize(program: Program, overrides: RoleOverrides | None = None, temporar
     module = program.module
     if module is None:
         return None
-    outside = [i for computation in _launching(module) for i in computation.instructions if i.opcode not in NO_WORK]
+    launching = tuple(_launching(module))
+    outside = [i for computation in launching for i in computation.instructions if i.opcode not in NO_WORK]
     size, values = _scratch(program, temporaries)
     return ProgramSummary(
         number=program.number,
@@ -88,10 +102,12 @@ def summarize(program: Program, overrides: RoleOverrides | None = None, temporar
         instructions=len(outside),
         parameters=parameter_roles(module, overrides),
         kinds=tuple(Counter(map(_kind, outside)).most_common()),
-        dots=tuple(_dots(module)),
+        dots=tuple(_dots(module, launching)),
+        staged=tuple(_staged(program, overrides)),
+        shapes=tuple(leaf.text(layouts=False) for i in (*module.entry.parameters, module.entry.root) for leaf in i.shape.leaves),
         temporary_bytes=size,
         temporaries=values,
-        skeleton=_skeleton(module),
+        skeleton=skeleton(program) or "",
     )
 
 
@@ -117,37 +133,37 @@ def _kind(instruction: Instruction) -> str:
     return instruction.opcode
 
 
-def _dots(module: Module) -> Iterator[Dot]:
-    """Products anywhere in the module, also inside fusions, by type, precision and algorithm; most frequent first."""
-    found: Counter[tuple[str, str, str, str]] = Counter()
-    for computation in module.computations:
+def _dots(module: Module, launching: Iterable[Computation]) -> Iterable[tuple[Dot, int]]:
+    """Products that are executed, inside fusions and library calls too, whatever algorithm the autotuner chose for a call."""
+    found: Counter[Dot] = Counter()
+    for computation in launching:
         for instruction in computation.instructions:
-            if instruction.opcode in PRODUCTS:
-                operands = [computation.by_name.get(o.name) for o in instruction.operands[:2]]
-                types = ",".join(o.shape.element_type if o is not None else "?" for o in operands)
-                precision = instruction.attribute("operand_precision").strip("{}")
-                key = (instruction.opcode, f"{types}->{instruction.shape.element_type}", precision, instruction.attribute("algorithm"))
-                found[key] += 1
-    for (opcode, types, precision, algorithm), count in found.most_common():
-        yield Dot(opcode, types, precision, algorithm, count)
+            if instruction.opcode not in _ENTERED:
+                found.update(replace(dot, library_algorithm="") for dot in products_in(module, computation, instruction))
+    return found.most_common()
+
+
+def _staged(program: Program, overrides: RoleOverrides | None) -> Iterable[StagedWeight]:
+    """What the classes call weights and no product or lookup: parameters that only change type, order or place."""
+    facts, module = instruction_facts(program, overrides), program.module
+    found = []
+    for row in facts.select(["hlo_instruction", "kernel_class", "class_detail", "bytes_accessed", "weight_bytes"]).to_pylist():
+        instruction = module.instruction(row["hlo_instruction"]) if module is not None else None
+        if row["kernel_class"] != "weights" or row["class_detail"] not in STAGING or instruction is None or module is None:
+            continue
+        read, written = row["weight_bytes"] or 0, instruction.shape.byte_size
+        operands = operands_of(module, instruction.name)
+        source = max(operands, key=lambda o: o.shape.byte_size).shape.text(layouts=False) if operands else ""
+        found.append(StagedWeight(instruction.name, row["class_detail"], source, instruction.shape.text(layouts=False), read, written))
+    return sorted(found, key=lambda w: -w.bytes_written)
 
 
 def _scratch(program: Program, most: int) -> tuple[int | None, tuple[Temporary, ...]]:
-    """Bytes of scratch memory, and the largest values in it."""
+    """Bytes of scratch memory, and the largest arrays in it (a tuple there is a table of pointers)."""
     allocations = read_buffer_assignment(program)
     if not allocations:
         return None, ()
     scratch = [a for a in allocations if a.temp]
-    values = sorted((v for a in scratch for v in a.values if not v.is_phi), key=lambda v: (-v.size, v.name))
+    values = sorted((v for a in scratch for v in a.values if not v.is_phi and not v.shape.startswith("(")), key=lambda v: (-v.size, v.name))
     named = tuple(Temporary(v.name, v.shape, v.size) for v in values[:most])
     return sum(a.size for a in scratch), named
-
-
-def _skeleton(module: Module) -> str:
-    """A digest of opcodes, element types and ranks in order, of every computation."""
-    digest = hashlib.blake2b(digest_size=8)
-    for computation in module.computations:
-        for i in computation.instructions:
-            leaves = ",".join(f"{leaf.element_type}{len(leaf.dimensions)}" for leaf in i.shape.leaves)
-            digest.update(f"{i.opcode} {leaves} {len(i.operands)};".encode())
-    return digest.hexdigest()

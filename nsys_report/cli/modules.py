@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from hlo_mapping.classification.overrides import RoleOverrides
     from hlo_mapping.dump.index import DumpIndex
     from hlo_mapping.summary import ProgramSummary
+
+MOST_READ = 400
+"""Programs that are read where the dump has more: the largest."""
 
 
 @click.command("modules", short_help="What XLA compiled.")
@@ -30,14 +34,16 @@ def command(directory: Path, names: tuple[str, ...], top: int, roles: Path | Non
     Without --module, the program with the largest parameters is shown in detail.
     """
     from hlo_mapping.dump.index import index_dump
-    from nsys_report.pipeline import overrides_from
     from nsys_report.reports.dump_page import program_sections, programs_section
+    from nsys_report.role_files import overrides_from
 
     overrides = overrides_from(roles, manifest)
     dump = index_dump(directory)
     numbers = _chosen(dump, names)
-    summaries, problems = _summaries(dump, numbers, overrides)
-    sections = [] if names else [programs_section(summaries, str(directory), [*dump.problems, *problems], top or None)]
+    read = numbers if names or not top else _largest(dump, numbers)
+    summaries, problems = _summaries(dump, read, overrides)
+    remarks = [*_unread(dump, numbers, read), *dump.problems, *problems]
+    sections = [] if names else [programs_section(summaries, str(directory), remarks, top or None)]
     detailed = summaries if names else sorted(summaries, key=lambda s: -sum(p.bytes for p in s.parameters))[:1]
     for summary in detailed:
         sections += program_sections(summary, top or None)
@@ -63,6 +69,27 @@ def _chosen(dump: DumpIndex, names: tuple[str, ...]) -> list[int]:
             raise UsageError(f"the dump has no program {wanted!r}", hint)
         chosen += found
     return list(dict.fromkeys(chosen))
+
+
+def _largest(dump: DumpIndex, numbers: list[int]) -> list[int]:
+    """The programs with the longest text, in the dump's order: a dump of a long run holds thousands of small ones."""
+    from hlo_mapping.dump.files import OPTIMIZED
+
+    def length(number: int) -> int:
+        path = dump.files(number).get(OPTIMIZED)
+        return path.stat().st_size if path is not None else 0
+
+    chosen = numbers if len(numbers) <= MOST_READ else sorted(numbers, key=lambda n: (-length(n), n))[:MOST_READ]
+    return sorted(chosen)
+
+
+def _unread(dump: DumpIndex, numbers: list[int], read: list[int]) -> list[str]:
+    """What is said of programs that were not read: how many, and which names are most frequent among them."""
+    names = Counter(dump.name(number) for number in set(numbers) - set(read))
+    if not names:
+        return []
+    shown = ", ".join(f"{name} {times:,}" for name, times in names.most_common(5)) + (", ..." if len(names) > 5 else "")
+    return [f"{names.total():,} smaller programs are not in these figures ({shown}); --top 0 reads them all, --module NAME some."]
 
 
 def _summaries(dump: DumpIndex, numbers: list[int], overrides: RoleOverrides | None) -> tuple[list[ProgramSummary], list[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ PROGRAMS = (
     Column("fusions", "fusions", "count", keep=3),
     Column("calls", "library calls", "count", keep=3),
     Column("products", "products", "count", keep=4),
+    Column("staged_bytes", "weights rewritten", "bytes", "written by instructions that only convert or rearrange weights", keep=3),
     Column("weight_bytes", "weights", "bytes"),
     Column("kv_cache_bytes", "KV caches", "bytes", keep=1),
     Column("state_bytes", "state", "bytes", keep=1),
@@ -45,18 +45,35 @@ PARAMETERS = (
 )
 KINDS = (Column("kind", "work", "name"), Column("count", "instructions", "count"))
 DOTS = (
-    Column("opcode", "product", "text"),
-    Column("types", "types", "text"),
+    Column("kind", "product", "text"),
+    Column("lhs_type", "left", "text"),
+    Column("rhs_type", "right", "text"),
+    Column("accumulation_type", "sums in", "text"),
+    Column("result_type", "result", "text"),
     Column("precision", "precision", "text", keep=1),
-    Column("algorithm", "algorithm", "text", keep=2),
+    Column("algorithm", "algorithm", "text", "that the program asks for", keep=2),
     Column("count", "count", "count"),
+)
+STAGED = (
+    Column("detail", "what", "text"),
+    Column("source", "from", "name"),
+    Column("result", "to", "name"),
+    Column("count", "how many", "count"),
+    Column("bytes_written", "each writes", "bytes", "in one execution of the instruction; one in a loop runs many times"),
+    Column("total_bytes", "in all", "bytes"),
+    Column("instruction", "such as", "name", keep=1),
 )
 TEMPORARIES = (
     Column("shape", "shape", "name"),
-    Column("count", "how many", "count"),
     Column("bytes", "each", "bytes"),
-    Column("total_bytes", "in all", "bytes"),
+    Column("count", "how many", "count"),
     Column("instruction", "such as", "name", keep=1),
+)
+ALIKE = (
+    Column("program", "program", "name"),
+    Column("count", "compiled", "count"),
+    Column("numbers", "numbers", "name", keep=1),
+    Column("shapes", "differs in", "name"),
 )
 
 
@@ -64,19 +81,43 @@ def programs_section(programs: Sequence[ProgramSummary], directory: str, problem
     """All programs, largest parameters first."""
     ordered = sorted(programs, key=lambda p: (-sum(q.bytes for q in p.parameters), p.number))
     lines = [f"{directory}: {things(len(programs), 'program')}."]
-    same = [group for group in Counter(p.skeleton for p in programs).values() if group > 1]
+    same = _alike(ordered)
     if same:
+        number, most = sum(map(len, same)), max(same, key=len)
         lines.append(
-            f"{count(sum(same))} of them are {things(len(same), 'program')} compiled several times, alike but for the sizes of dimensions; "
-            f"the largest group has {count(max(same))}."
+            f"{count(number)} of them are {things(len(same), 'program')} compiled again and again, differing in nothing but the sizes of "
+            f"arrays; {most[0].name} has {count(len(most))}."
         )
-    table = Table("programs", "Programs", PROGRAMS, tuple(map(_program_row, ordered)), lead=top)
-    return Section("programs", "Programs", (*lines, *problems), tables=(table,))
+    tables = [Table("programs", "Programs", PROGRAMS, tuple(map(_program_row, ordered)), lead=top)]
+    if same:
+        tables.append(Table("alike", "Programs that differ in sizes alone", ALIKE, tuple(map(_alike_row, same)), lead=top))
+    return Section("programs", "Programs", (*lines, *problems), tables=tuple(tables))
+
+
+def _alike(programs: Iterable[ProgramSummary]) -> list[list[ProgramSummary]]:
+    """The groups of programs that are the same but for sizes, largest first."""
+    groups: dict[str, list[ProgramSummary]] = {}
+    for p in programs:
+        groups.setdefault(p.skeleton, []).append(p)
+    return sorted((sorted(g, key=lambda p: p.number) for g in groups.values() if len(g) > 1), key=lambda g: -len(g))
+
+
+def _alike_row(group: list[ProgramSummary]) -> Row:
+    first, *_, last = [p.number for p in group]
+    return Row((group[0].name, len(group), f"{first} to {last}" if len(group) > 2 else f"{first}, {last}", _differing(group)))
+
+
+def _differing(group: list[ProgramSummary], most: int = 4) -> str:
+    """The shapes of the first array, of parameters before results, that is not the same in all."""
+    for shapes in zip(*(p.shapes for p in group), strict=False):
+        if len(distinct := list(dict.fromkeys(shapes))) > 1:
+            return ", ".join(distinct[:most]) + (f" and {len(distinct) - most} more" if len(distinct) > most else "")
+    return "nothing that its arguments and results show"
 
 
 def _program_row(p: ProgramSummary) -> Row:
-    products = sum(dot.count for dot in p.dots)
-    sizes = (*(p.bytes_of(role) for role in ("weight", "kv_cache", "state", "input")), p.donated_bytes, p.temporary_bytes)
+    products, staged = sum(n for _, n in p.dots), sum(w.bytes_written for w in p.staged)
+    sizes = (staged, *(p.bytes_of(role) for role in ("weight", "kv_cache", "state", "input")), p.donated_bytes, p.temporary_bytes)
     return Row((p.name, p.number, p.instructions, p.fusions, p.calls, products, *sizes))
 
 
@@ -89,14 +130,27 @@ def program_sections(p: ProgramSummary, top: int | None) -> Iterable[Section]:
         Table("kinds", "Work by kind", KINDS, tuple(Row(pair) for pair in p.kinds), lead=top),
     ]
     if p.dots:
-        rows = tuple(Row((d.opcode, d.types, d.precision or "default", d.algorithm or "default", d.count)) for d in p.dots)
+        rows = tuple(
+            Row((d.kind, d.lhs, d.rhs, d.accumulation, d.result, d.precision, d.algorithm or "default", number)) for d, number in p.dots
+        )
         tables.append(Table("dots", "Matrix products and convolutions", DOTS, rows, lead=top))
+    if p.staged:
+        tables.append(Table("staged", "Weights written into buffers of their own", STAGED, tuple(_staged(p)), lead=top))
     if p.temporaries:
-        tables.append(Table("temporaries", "Largest values in scratch memory", TEMPORARIES, tuple(_temporaries(p)), lead=top))
+        notes = (f"at different times in the same memory: {size(p.temporary_bytes)} of scratch hold them all",) if p.temporary_bytes else ()
+        tables.append(Table("temporaries", "Largest values in scratch memory", TEMPORARIES, tuple(_temporaries(p)), notes, lead=top))
+    yield Section(f"program:{title}", title, (_parameters_line(p),), tables=tuple(tables), module=title)
+
+
+def _parameters_line(p: ProgramSummary) -> str:
+    """How many parameters of each role, their sizes, and whether what is returned anew may overwrite them."""
     roles = ((role, [q for q in p.parameters if q.role == role]) for role in ("weight", "kv_cache", "state", "input"))
     parts = [f"{count(len(found))} {role.replace('_', ' ')} ({size(sum(q.bytes for q in found))})" for role, found in roles if found]
-    lines = (f"Parameters: {', '.join(parts)}; donated {size(p.donated_bytes)}.",) if parts else ("It takes no parameters.",)
-    yield Section(f"program:{title}", title, lines, tables=tuple(tables), module=title)
+    if not parts:
+        return "It takes no parameters."
+    kept = sum(q.bytes for q in p.parameters if q.role in ("kv_cache", "state") and not q.donated)
+    remark = f"; {size(kept)} of caches and state are not donated, so that every execution writes a copy of them" if kept else ""
+    return f"Parameters: {', '.join(parts)}; donated {size(p.donated_bytes)}{remark}."
 
 
 def _parameters(p: ProgramSummary) -> Iterable[Row]:
@@ -114,10 +168,19 @@ def _groups(p: ProgramSummary) -> Iterable[Row]:
         yield Row((role.replace("_", " "), len(names), each, each * len(names), donated, names[0], why))
 
 
+def _staged(p: ProgramSummary) -> Iterable[Row]:
+    """Instructions that do the same to weights of one shape together, most bytes first."""
+    groups: dict[tuple[str, str, str, int], list[str]] = {}
+    for w in p.staged:
+        groups.setdefault((w.detail, w.source, w.result, w.bytes_written), []).append(w.instruction)
+    for (*words, each), names in sorted(groups.items(), key=lambda item: -item[0][3] * len(item[1])):
+        yield Row((*words, len(names), each, each * len(names), names[0]))
+
+
 def _temporaries(p: ProgramSummary) -> Iterable[Row]:
-    """Values of one shape together; they may share the same memory one after the other."""
+    """Values of one shape together, largest first."""
     groups: dict[tuple[str, int], list[str]] = {}
     for t in p.temporaries:
         groups.setdefault((t.shape, t.bytes), []).append(t.instruction)
-    for (shape, each), names in sorted(groups.items(), key=lambda item: -item[0][1] * len(item[1])):
-        yield Row((shape, len(names), each, each * len(names), names[0]))
+    for (shape, each), names in sorted(groups.items(), key=lambda item: -item[0][1]):
+        yield Row((shape, each, len(names), names[0]))

@@ -230,8 +230,20 @@ def test_names_of_parts_are_short_and_distinct() -> None:
 def test_modules_lists_programs_and_shows_the_largest(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "modules", DUMP)
     assert code == 0
-    assert " programs.\n2 of them are 1 program compiled several times" in out
+    assert " programs.\n2 of them are 1 program compiled again and again" in out
+    assert "Programs that differ in sizes alone" in out
     assert "jit_decode_step#21184\nParameters: 57 weight (866 MB), 12 kv cache (403 MB), 3 input (136 B); donated 403 MB." in out
+
+
+def test_modules_of_a_dump_with_very_many_programs_reads_the_largest(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nsys_report.cli.modules.MOST_READ", 1)
+    _, out, _ = run(capsys, "modules", DUMP)
+    assert "1 program.\n" in out and "smaller programs are not in these figures (jit_stage 3)" in out
+    assert "jit_decode_step#21184\n" in out
+    _, out, _ = run(capsys, "modules", DUMP, "--top", "0")
+    assert "smaller programs" not in out
 
 
 def test_modules_shows_the_program_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

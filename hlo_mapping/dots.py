@@ -10,7 +10,7 @@ from hlo_mapping.ir import Computation, Instruction, Module
 from hlo_mapping.shape import BITS
 
 DOTS = frozenset({"dot", "ragged-dot", "scaled-dot", "convolution"})
-_LIBRARY = re.compile(r"cublas|cudnn\$conv|matmul|gemm", re.IGNORECASE)
+_LIBRARY = re.compile(r"cublas\$(?!triangular)|cudnn\$conv|matmul|gemm", re.IGNORECASE)
 _DEEPEST = 8
 """Called computations deeper than this are not looked into."""
 
@@ -77,7 +77,12 @@ def dots_of(module: Module, name: str) -> tuple[Dot, ...]:
     instruction, home = module.instruction(name), module.home.get(name)
     if instruction is None or home is None:
         return ()
-    return tuple(_dots(module, module.by_name[home], instruction, 0))
+    return products_in(module, module.by_name[home], instruction)
+
+
+def products_in(module: Module, computation: Computation, instruction: Instruction) -> tuple[Dot, ...]:
+    """The products that an instruction of a computation runs: itself, those in its fusion, or a library call's."""
+    return tuple(_dots(module, computation, instruction, 0))
 
 
 def operands_of(module: Module, name: str) -> list[Instruction]:
