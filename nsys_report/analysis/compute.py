@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nsys_report.analysis.ceilings import COMPUTE_TYPES, Ceilings
 from hlo_mapping.dots import Dot, dot_from_words, dots_of
+from nsys_report.analysis.ceilings import COMPUTE_TYPES, Ceilings
 from nsys_report.analysis.view import Ints, ints
 from nsys_report.joined import Joined
 

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from hlo_mapping.columns import WORD, column
+from hlo_mapping.dots import Dot
 from hlo_mapping.shape import BITS
 from nsys_report.analysis.ceilings import Ceilings
 from nsys_report.analysis.columns import MODULE_KEY
-from hlo_mapping.dots import Dot
 from nsys_report.analysis.tables import Column, table
 
 NARROWER = {"f64": ("bf16", 16), "f32": ("bf16", 16), "bf16": ("8 bits", 8), "f16": ("8 bits", 8), "s8": ("4 bits", 4), "u8": ("4 bits", 4)}

@@ -7,9 +7,9 @@ from collections import Counter
 
 import numpy as np
 
+from hlo_mapping.dots import operands_of
 from hlo_mapping.ir import Module
 from hlo_mapping.shape import BITS
-from hlo_mapping.dots import operands_of
 from nsys_report.analysis.view import View, ints
 from nsys_report.joined import Joined
 
