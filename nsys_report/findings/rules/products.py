@@ -11,7 +11,7 @@ from nsys_report.findings.model import Figure
 from nsys_report.findings.overlap import alone_ns
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
-from nsys_report.words import duration, size, things
+from nsys_report.words import duration, share, size, things
 
 WRITTEN_OUT = "written out for a later sum"
 SUMMED = "sums a product that another launch wrote out"
@@ -40,8 +40,8 @@ def split_products(context: Context, step: Step) -> Iterator[Draft]:
         why=(
             f"XLA made a multiply and a reduce that did not fuse of each product of a vector and a weight matrix: "
             f"{things(launches(firsts), 'kernel')} write {size(written)} of single products in {types}, "
-            f"{things(launches(seconds), 'kernel')} read them back. Only the {size(needed)} of weights had to move; the rest costs at least "
-            f"{duration(context.bytes_ns(2 * written))} at the roof."
+            f"{things(launches(seconds), 'kernel')} read them back. Only the {size(needed)} of weights had to move; the rest costs "
+            f"{duration(context.bytes_ns(2 * written))} at the roof, and more in fact."
         ),
         remedy=(
             "Keep the product whole. XLA splits it when one operand is a vector and the matrix is small (under ten million elements in "
@@ -136,10 +136,11 @@ def _below_roof(step: Step, mine: Sequence[Record], library: bool, roof: float, 
     limits = {step.roofs[r["instruction_id"]]["roof"] for r in mine}
     limit = {"memory": "their bytes at the bandwidth ceiling", "compute": "their arithmetic at the ceiling of its types"}
     bound = " or ".join(limit[word] for word in sorted(limits))
+    kind, reach = "library product" if library else "product", "reaches {} of its roof" if len(mine) == 1 else "reach {} of their roof"
     return Draft(
         slug="library-below-roof" if library else "product-below-roof",
-        title=f"{things(len(mine), 'library product' if library else 'product')} reach {roof / time:.0%} of their roof".replace("%", " %"),
-        why=f"They take {duration(time)} a step where {bound} would take {duration(roof)}.",
+        title=f"{things(len(mine), kind)} {reach.format(share(roof / time))}",
+        why=f"{duration(time)} a step, where {bound} would take {duration(roof)}.",
         remedy=(
             "Let XLA's own kernels compete (--xla_gpu_enable_triton_gemm=true, which is the default, and autotuning on), or reshape the "
             "call: libraries are tuned for large square products, not for a few rows or small batches of them."

@@ -1,0 +1,309 @@
+"""Each rule on a program of a few lines whose figures can be worked out on paper: where it speaks, and where it must not.
+
+A kB takes a nanosecond on the made-up GPU. Rules that real captures show are in test_findings_readings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from nsys_report.analysis import analyse, find_ceilings
+from nsys_report.capture.health_items import HealthItem
+from nsys_report.findings.rules import compiling, devices, host, launches
+from nsys_report.findings.step import Context, Step, make_context
+from nsys_report.joined import Joined
+from tests.nsys_report.findings_samples import fact, findings, found, health, joined, kernel, program, run, with_info
+
+PRODUCT = """HloModule jit_step, is_scheduled=true
+{bodies}
+ENTRY %main (x: f32[64,1024], w: {types}) -> f32[64,1024] {{
+  %x = f32[64,1024]{{1,0}} parameter(0)
+{staging}
+  ROOT %dot.1 = f32[64,1024]{{1,0}} dot(%x, %staged), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}{more}
+}}
+"""
+
+
+def product(staging: str, types: str = "f32[1024,1024]", bodies: str = "", more: str = "") -> str:
+    """A product of x with what `staging` makes of the weights."""
+    return PRODUCT.format(staging=staging, types=types, bodies=bodies, more=more)
+
+
+CONVERTED = product(
+    "  %w = bf16[1024,1024]{1,0} parameter(1)\n  %staged = f32[1024,1024]{1,0} fusion(%w), kind=kLoop, calls=%fused",
+    "bf16[1024,1024]",
+    "%fused (p: bf16[1024,1024]) -> f32[1024,1024] {\n  %p = bf16[1024,1024]{1,0} parameter(0)\n"
+    "  ROOT %c = f32[1024,1024]{1,0} convert(%p)\n}\n",
+)
+TRANSPOSED = product(
+    "  %w = f32[1024,1024]{1,0} parameter(1)\n  %staged = f32[1024,1024]{1,0} fusion(%w), kind=kInput, calls=%fused",
+    bodies="%fused (p: f32[1024,1024]) -> f32[1024,1024] {\n  %p = f32[1024,1024]{1,0} parameter(0)\n"
+    "  ROOT %t = f32[1024,1024]{1,0} transpose(%p), dimensions={1,0}\n}\n",
+)
+MERGED_TYPES = product(
+    "  %w = bf16[1024,512]{1,0} parameter(1)\n  %v = f32[1024,512]{1,0} parameter(2)\n"
+    "  %staged = f32[1024,1024]{1,0} fusion(%w, %v), kind=kLoop, calls=%fused",
+    "bf16[1024,512], v: f32[1024,512]",
+    "%fused (p: bf16[1024,512], q: f32[1024,512]) -> f32[1024,1024] {\n  %p = bf16[1024,512]{1,0} parameter(0)\n"
+    "  %q = f32[1024,512]{1,0} parameter(1)\n  %c = f32[1024,512]{1,0} convert(%p)\n"
+    "  ROOT %m = f32[1024,1024]{1,0} concatenate(%c, %q), dimensions={1}\n}\n",
+)
+PLAIN = product("  %staged = f32[1024,1024]{1,0} parameter(1)")
+EXACT = product("  %staged = f32[1024,1024]{1,0} parameter(1)", more=", operand_precision={highest,highest}")
+
+
+@pytest.mark.parametrize(
+    ("text", "slug", "read", "written"),
+    [
+        (CONVERTED, "weights-converted", 1 << 21, 1 << 22),
+        (TRANSPOSED, "weights-laid-out", 1 << 22, 1 << 22),
+        (MERGED_TYPES, "weights-merged-types", 3 << 20, 1 << 22),
+    ],
+)
+def test_weights_staged_in_every_step(text: str, slug: str, read: int, written: int) -> None:
+    finding = found(run(text, {"staged": 7000, "dot.1": 9000}, between=1000))[slug]
+    assert (finding.figure("read_bytes"), finding.figure("written_bytes")) == (read, written)
+    assert finding.gain_ns == 7000
+    assert finding.share == 7000 / 17_000
+    assert [place.hlo_instruction for place in finding.places] == ["staged"]
+
+
+def test_weights_used_where_they_are() -> None:
+    assert not [slug for slug in found(run(PLAIN, {"dot.1": 5000}, between=1000)) if slug.startswith("weights")]
+
+
+def test_a_conversion_too_small_to_matter() -> None:
+    assert "weights-converted" not in found(run(CONVERTED, {"staged": 80, "dot.1": 9000}, between=1000))
+
+
+CACHE = """HloModule jit_step, is_scheduled=true{aliases}
+
+%update (c: bf16[1024,16,128], k: bf16[1,16,128], i: s32[]) -> bf16[1024,16,128] {{
+  %c = bf16[1024,16,128]{{2,1,0}} parameter(0)
+  %k = bf16[1,16,128]{{2,1,0}} parameter(1)
+  %i = s32[] parameter(2)
+  %z = s32[] constant(0)
+  ROOT %dus = bf16[1024,16,128]{{2,1,0}} dynamic-update-slice(%c, %k, %i, %z, %z)
+}}
+
+ENTRY %main (q: bf16[16,128], k: bf16[1,16,128], cache: bf16[1024,16,128], i: s32[]) -> (bf16[16,1024], bf16[1024,16,128]) {{
+  %q = bf16[16,128]{{1,0}} parameter(0)
+  %k = bf16[1,16,128]{{2,1,0}} parameter(1)
+  %cache = bf16[1024,16,128]{{2,1,0}} parameter(2)
+  %i = s32[] parameter(3)
+{copy}
+  %write = bf16[1024,16,128]{{2,1,0}} fusion(%{source}, %k, %i), kind=kLoop, calls=%update
+  %dot.1 = bf16[16,1024]{{1,0}} dot(%q, %write), lhs_batch_dims={{0}}, lhs_contracting_dims={{1}}, rhs_batch_dims={{1}}, rhs_contracting_dims={{2}}
+  ROOT %tuple.1 = (bf16[16,1024]{{1,0}}, bf16[1024,16,128]{{2,1,0}}) tuple(%dot.1, %write)
+}}
+"""  # noqa: E501
+
+
+def test_a_cache_that_is_not_donated_is_copied() -> None:
+    text = CACHE.format(aliases="", copy="  %copy.1 = bf16[1024,16,128]{2,1,0} copy(%cache)", source="copy.1")
+    finding = found(run(text, {"copy.1": 9000, "write": 1000, "dot.1": 5000}, between=1000))["cache-copied"]
+    cache, entry = 1024 * 16 * 128 * 2, 16 * 128 * 2
+    assert finding.figure("copy_bytes") == 2 * cache
+    assert finding.figure("entry_bytes") == entry
+    assert finding.gain_ns == pytest.approx(9000 * (1 - entry / cache))
+    assert finding.figure("cause") == "is not updated in place" and "donate_argnums" in finding.remedy
+
+
+def test_a_donated_cache_is_updated_in_place() -> None:
+    text = CACHE.format(aliases=", input_output_alias={ {1}: (2, {}, may-alias) }", copy="", source="cache")
+    assert "cache-copied" not in found(run(text, {"write": 1000, "dot.1": 5000}, between=1000))
+
+
+def test_precision_that_keeps_products_off_the_tensor_cores() -> None:
+    flops = 2 * 64 * 1024 * 1024
+    moved = 4 * (64 * 1024 + 1024 * 1024 + 64 * 1024)
+    ceilings = {"tf32": 400.0, "f32": 40.0}
+    finding = found(run(EXACT, {"dot.1": 20_000}, between=1000), None, **ceilings)["slow-cores"]
+    assert finding.figure("flops") == flops
+    assert finding.figure("possible_ns") == pytest.approx(max(3 * flops / 400e12 * 1e9, moved / 1000))
+    assert finding.gain_ns == pytest.approx(20_000 - moved / 1000 / 0.9)
+    assert "slow-cores" not in found(run(PLAIN, {"dot.1": 20_000}, between=1000), None, **ceilings)
+
+
+def test_products_below_the_roof_and_at_it() -> None:
+    moved = 4 * (64 * 1024 + 1024 * 1024 + 64 * 1024)
+    finding = found(run(PLAIN, {"dot.1": 10_000}, between=1000))["product-below-roof"]
+    assert finding.figure("roof_ns") == pytest.approx(moved / 1000)
+    assert finding.gain_ns == pytest.approx(10_000 - moved / 1000 / 0.9)
+    assert finding.title.startswith("1 product reaches 47.2 % of its roof")
+    assert "product-below-roof" not in found(run(PLAIN, {"dot.1": 5000}, between=1000))
+
+
+def test_a_nominal_compute_ceiling_decides_nothing() -> None:
+    """cuBLAS with TF32 at 40 % of the data sheet's figure, which nobody has measured: train stays free of it."""
+    assert not {"product-below-roof", "library-below-roof"} & set(findings("train"))
+
+
+@pytest.mark.parametrize(("number", "speaks"), [(8, True), (7, False)])
+def test_small_kernels(number: int, speaks: bool) -> None:
+    facts = [fact(f"add.{i}", kernel_class="other", class_detail="norm", bytes_accessed=1000) for i in range(number)]
+    large = fact("large", kernel_class="other", class_detail="norm", bytes_accessed=4_000_000)
+    times = {f"add.{i}": 900 + 100 * (i == 0) for i in range(number)} | {"large": 4000}
+    made = found(run(None, times, facts=[*facts, large], between=1000))
+    assert ("small-kernels" in made) == speaks
+    if speaks:
+        finding = made["small-kernels"]
+        assert finding.figure("kernels") == number and finding.figure("least_ns") == 900
+        assert finding.gain_ns == pytest.approx(number * 900)
+
+
+def test_kernels_of_unknown_bytes_are_not_called_small() -> None:
+    facts = [fact(f"call.{i}", kernel_class="other", class_detail="library") for i in range(9)]
+    assert "small-kernels" not in found(run(None, {f"call.{i}": 900 for i in range(9)}, facts=facts, between=1000))
+
+
+def test_large_inputs_that_nothing_hides() -> None:
+    up = ({"offset": 500, "kind": "HtoD", "bytes": 2_000_000, "time": 3000},)
+    finding = found(run(PLAIN, {"dot.1": 10_000}, between=5000, copies=up))["inputs-not-hidden"]
+    assert finding.figure("up_bytes") == 2_000_000 and finding.figure("copies") == 1
+    assert finding.gain_ns == 3000
+    small = ({"offset": 500, "kind": "HtoD", "bytes": 900_000, "time": 3000},)
+    assert "inputs-not-hidden" not in found(run(PLAIN, {"dot.1": 10_000}, between=5000, copies=small))
+
+
+def _context(made: Joined) -> tuple[Context, Step]:
+    context = make_context(made, analyse(made, find_ceilings("made up", None, {"measured": 1000.0})), health())
+    return context, context.steps[0]
+
+
+def test_the_wait_for_the_host_leaves_out_what_is_named_elsewhere() -> None:
+    up = ({"offset": 500, "kind": "HtoD", "bytes": 2_000_000, "time": 3000},)
+    context, step = _context(run(PLAIN, {"dot.1": 10_000}, between=5000, copies=up))
+    step = replace(step, typical={("copies", "to_device"): 3000.0, ("host", "host_work"): 1500.0})
+    (inputs,), (waiting,) = host.uploaded_inputs(context, step), host.waiting_for_host(context, step)
+    assert (inputs.gain_ns, waiting.gain_ns) == (3000, 1500)
+    assert not list(host.waiting_for_host(context, replace(step, typical={("host", "host_work"): 700.0}))), "under 5 % of the step"
+
+
+def test_idle_time_that_nobody_can_explain_is_not_put_down_to_the_host() -> None:
+    """A capture without API calls: the device pauses a third of the time, and nothing says why."""
+    assert "waiting-for-host" not in found(run(PLAIN, {"dot.1": 10_000}, between=5000))
+
+
+def test_many_arguments_are_named_with_the_dispatch() -> None:
+    few, step = _context(run(PLAIN, {"dot.1": 1000}, between=9000))
+    typical = {("host", "xla_dispatch"): 3000.0, ("launch", "first_kernel_latency"): 500.0}
+    (draft,) = launches.dispatch(few, replace(step, typical=typical))
+    assert draft.gain_ns == 3500 and "arguments to handle" not in draft.why
+    names = ", ".join(f"p{i}: f32[64]" for i in range(300))
+    lines = "\n".join(f"  %p{i} = f32[64]{{0}} parameter({i})" for i in range(300))
+    head = f"HloModule jit_step, is_scheduled=true\n\nENTRY %main ({names}) -> f32[64] {{\n"
+    text = f"{head}{lines}\n  ROOT %add.1 = f32[64]{{0}} add(%p0, %p1)\n}}\n"
+    many, step = _context(run(text, {"add.1": 1000}, between=9000))
+    (draft,) = launches.dispatch(many, replace(step, typical=typical))
+    assert "300 arguments to handle" in draft.why
+    assert not list(launches.dispatch(few, replace(step, typical={("host", "xla_dispatch"): 100.0}))), "1 % of the step"
+
+
+def test_single_launches_of_few_kernels_do_not_matter() -> None:
+    context, step = _context(run(PLAIN, {"dot.1": 1000}, between=9000))
+    typical = {("launch", "launch_call"): 8000.0, ("launch", "launch_latency"): 2000.0}
+    assert not list(launches.launches(context, replace(step, typical=typical)))
+    (draft,) = launches.launches(context, replace(step, typical=typical, kernels=20))
+    assert draft.slug == "launch-bound"
+    assert draft.gain_ns == pytest.approx(10_000 - 20 * 360), "a graph's launch of as many nodes stays"
+
+
+def test_graph_updates_are_counted_by_execution() -> None:
+    assert "graph-updates" not in findings("decode_nocb"), "no graphs, no updates"
+    finding = findings("decode")["graph-updates"]
+    assert finding.figure("executions") == 2
+    assert finding.figure("each_ns") == pytest.approx(float(finding.figure("mean_ns")) * finding.executions / 2)
+
+
+def test_state_below_its_share_does_not_cross() -> None:
+    """Two MB each way, of a program with 4.5 MB of arguments: something else is going to and fro."""
+    both = (
+        {"offset": 100, "kind": "HtoD", "bytes": 2_000_000, "time": 400},
+        {"offset": 600, "kind": "DtoH", "bytes": 2_000_000, "time": 400},
+    )
+    context, step = _context(run(PLAIN, {"dot.1": 10_000}, between=5000, copies=both))
+    assert host.copied(context, step, "HtoD") == (1, 2_000_000)
+    assert not list(host.crossing_state(context, step))
+    whole = tuple(one | {"bytes": 4_500_000} for one in both)
+    context, step = _context(run(PLAIN, {"dot.1": 10_000}, between=5000, copies=whole))
+    (draft,) = host.crossing_state(context, step)
+    assert [figure.value for figure in draft.figures[:2]] == [4_500_000, 4_500_000]
+
+
+def _two_threads(launched: int) -> Joined:
+    """Executions of 1000 ns on two threads in turn, each launched so long before its start."""
+    activities, executions = [], {}
+    for number in range(8):
+        start = 1000 * number
+        thread = 11 + number % 2
+        activities.append(kernel(start, start + 1000, number, 0, launch_thread=thread, launch_end_ns=start - launched))
+        name, program_id = (("jit_left", 1), ("jit_right", 2))[number % 2]
+        executions[number] = {"launch_thread": thread, "hlo_module": name, "program_id": program_id}
+    return joined(activities, [fact("add.1", kernel_class="other", bytes_accessed=100)], executions)
+
+
+def test_executions_that_wait_for_another_thread() -> None:
+    context = make_context(_two_threads(600), analyse(_two_threads(600), find_ceilings("made up")), health())
+    right = next(step for step in context.steps if step.name == "jit_right")
+    (draft,) = devices.other_threads(context, right)
+    assert draft.gain_ns == 600 and draft.figures[1].value == 4
+    context = make_context(_two_threads(0), analyse(_two_threads(0), find_ceilings("made up")), health())
+    assert not [d for step in context.steps for d in devices.other_threads(context, step)]
+
+
+def test_idle_time_of_steps_that_overlap_counts_once() -> None:
+    context = make_context(_two_threads(0), analyse(_two_threads(0), find_ceilings("made up")), health())
+    # Each program's steps cover 7000 ns (its last execution ends them), both together 8000.
+    assert context.shared == pytest.approx(8000 / (7000 + 7000))
+
+
+def _compiled(*ranges: tuple[int, int]) -> Joined:
+    nvtx = [{"start_ns": a, "end_ns": b, "thread": 7 + i, "text": "XlaCompile:#module=jit_step#"} for i, (a, b) in enumerate(ranges)]
+    return with_info(run(PLAIN, {"dot.1": 10_000}, between=1000, nvtx=nvtx), span_ns=(0, 100_000))
+
+
+def test_programs_compiled_inside_the_window() -> None:
+    finding = found(_compiled((0, 20_000), (10_000, 30_000)))["compiled-inside"]
+    assert finding.figure("compilations") == 2 and finding.figure("time_ns") == 30_000, "by union"
+    assert finding.gain_ns is None
+    assert "compiled-in-parallel" not in found(_compiled((0, 20_000), (10_000, 30_000)))
+    assert "compiled-inside" not in found(_compiled((0, 900)))
+
+
+def test_programs_compiled_at_the_same_time() -> None:
+    finding = found(_compiled(*((i, 20_000 + i) for i in range(5))))["compiled-in-parallel"]
+    assert finding.figure("together") == 5 and finding.figure("total_ns") == 100_000
+    assert "one after another" in finding.to_capture
+
+
+def _lengths(*lengths: int) -> Joined:
+    made = run(PLAIN, {"dot.1": 10_000}, between=1000)
+    programs = {i: program(PLAIN.replace("[64,", f"[{n},"), i) for i, n in enumerate(lengths, 1)}
+    return replace(made, programs=programs)
+
+
+def test_programs_that_differ_only_in_shape() -> None:
+    context, _ = _context(_lengths(64, 96, 128))
+    (draft,) = compiling.shape_variants(context)
+    assert draft.figures[0].value == 3 and not draft.is_decided
+    context, _ = _context(_lengths(64, 96))
+    assert not list(compiling.shape_variants(context))
+
+
+def test_a_damaged_capture_silences_every_other_rule() -> None:
+    made = run(CONVERTED, {"staged": 7000, "dot.1": 9000}, between=1000)
+    broken = health(HealthItem("lost-records", "fatal", "records were lost", "capture fewer steps"))
+    assert list(found(made, broken)) == ["damaged-lost-records"]
+    warned = health(HealthItem("overhead", "warning", "the profiler took its time"))
+    assert "weights-converted" in found(made, warned)
+
+
+def test_autotuning_inside_the_window() -> None:
+    made = run(PLAIN, {"dot.1": 10_000}, between=1000)
+    assert "autotuning-inside" not in found(made)
+    rows = [kernel(0, 10_000, 0, 0), kernel(20_000, 21_000, None, match_method="autotuning")]
+    finding = found(joined(rows, [fact("add.1", kernel_class="other", bytes_accessed=100)]))["autotuning-inside"]
+    assert finding.figure("kernels") == 1 and finding.figure("time_ns") == 1000
