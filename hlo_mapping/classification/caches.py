@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
 from hlo_mapping.classification.contents import MIXED, Contents
 from hlo_mapping.classification.evidence import INPUT, KV_CACHE, STATE, Roles
+from hlo_mapping.classification.softmax import is_softmax, products_after, products_before
 from hlo_mapping.classification.uses import Uses
 from hlo_mapping.costs.opcodes import INDEX_TYPES
-from hlo_mapping.costs.products import RESHAPING
-from hlo_mapping.costs.traffic import combiner
 from hlo_mapping.dataflow import Graph
 
 
@@ -64,9 +61,9 @@ def find_read_only_caches(graph: Graph, c: Contents, uses: Uses, roles: Roles) -
                 roles.caches.add(parameter)
                 roles.give(parameter, KV_CACHE, "keys or values that a custom call reads beside queries")
     for node, op in enumerate(graph.ops):
-        if op != "exponential" or not _is_softmax(graph, node):
+        if op != "exponential" or not is_softmax(graph, node):
             continue
-        before, after = products_before(graph, uses, node), products_after(graph, c, uses, node)
+        before, after = products_before(graph, uses.products, node), products_after(graph, c, uses.products, node)
         _give_inputs_of_attention(graph, c, uses, roles, before, after)
         keys, values = _parameters_of(c, uses, before), _parameters_of(c, uses, after)
         for key in keys if values else ():
@@ -99,21 +96,6 @@ def _taken_as_keys(graph: Graph, c: Contents, call: int) -> list[int]:
     return [n for n, shape in zip(pure, shapes, strict=True) if shapes.count(shape) == 2 and shape[0] not in INDEX_TYPES]
 
 
-def _is_softmax(graph: Graph, node: int) -> bool:
-    """Whether an exponential is of differences from a maximum."""
-    node = _through(graph, graph.inputs[node][0])
-    if graph.ops[node] != "subtract":
-        return False
-    maximum = _through(graph, graph.inputs[node][1])
-    return graph.ops[maximum] == "reduce" and combiner(graph, maximum) == "maximum"
-
-
-def _through(graph: Graph, node: int) -> int:
-    while graph.ops[node] in RESHAPING or graph.ops[node] in ("broadcast", "leaf"):
-        node = graph.inputs[node][0]
-    return node
-
-
 def _parameters_of(c: Contents, uses: Uses, products: set[int]) -> set[int]:
     """Parameters that meet mixed values in these products."""
     found: set[int] = set()
@@ -122,40 +104,4 @@ def _parameters_of(c: Contents, uses: Uses, products: set[int]) -> set[int]:
         for mine, theirs in ((product.left, product.right), (product.right, product.left)):
             if c.pure[theirs] == MIXED:
                 found.update(c.sources(c.pure[mine]))
-    return found
-
-
-def products_before(graph: Graph, uses: Uses, node: int) -> set[int]:
-    """The products that a value is computed from through elementwise work and reductions."""
-    return _reach(graph, uses, [node], lambda n: graph.inputs[n])
-
-
-def products_after(graph: Graph, c: Contents, uses: Uses, node: int) -> set[int]:
-    """The products that a softmax goes into, through its own division and changes of type and order alone."""
-
-    def onward(n: int) -> list[int]:
-        return [
-            u
-            for u in graph.users[n]
-            if u in uses.products
-            or graph.ops[u] in RESHAPING
-            or graph.ops[u] in ("broadcast", "divide", "leaf", "select", "slice")
-            or (graph.ops[u] == "multiply" and any(c.pure[i] == 0 for i in graph.inputs[u]))
-        ]
-
-    return _reach(graph, uses, [node], onward)
-
-
-def _reach(graph: Graph, uses: Uses, stack: list[int], step: Callable[[int], Iterable[int]]) -> set[int]:
-    seen: set[int] = set()
-    found: set[int] = set()
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node in uses.products:
-            found.add(node)
-        else:
-            stack.extend(step(node))
     return found

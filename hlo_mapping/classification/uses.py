@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hlo_mapping.classification.contents import MIXED, Contents
-from hlo_mapping.costs.opcodes import ELEMENTWISE, PRODUCTS, is_library_call, is_product_call
+from hlo_mapping.classification.softmax import is_softmax, products_after, products_before
+from hlo_mapping.costs.opcodes import COLLECTIVES, ELEMENTWISE, PRODUCTS, is_library_call, is_product_call
 from hlo_mapping.costs.products import Product, is_split_product
 from hlo_mapping.dataflow import Graph
 
@@ -24,7 +25,7 @@ class Uses:
 
     products: dict[int, Product] = field(default_factory=dict)
     spread: dict[int, Product] = field(default_factory=dict)
-    """Multiplies of two mixed values, one of them spread, that a reduce sums: products too, where attention is made of them."""
+    """Multiplies of two mixed values, one of them spread, that a reduce sums, on a side of a softmax: attention's products."""
     lookups: list[tuple[int, int]] = field(default_factory=list)
     """(node, table node): entries taken from a table at places that vary."""
     scales: list[tuple[int, int, int]] = field(default_factory=list)
@@ -50,7 +51,21 @@ def find_uses(graph: Graph, contents: Contents) -> Uses:
             uses.lookups.append((node, inputs[0]))
         elif op in _ARITHMETIC and len(inputs) == 2:
             _arithmetic(graph, contents, node, uses)
+    if uses.spread:
+        uses.spread = _around_softmax(graph, contents, uses)
     return uses
+
+
+def _around_softmax(graph: Graph, contents: Contents, uses: Uses) -> dict[int, Product]:
+    """The spread multiplies that a softmax lies between: attention's, and not those of statistics and their gradients."""
+    every = uses.products.keys() | uses.spread.keys()
+    kept: set[int] = set()
+    for node, op in enumerate(graph.ops):
+        if op == "exponential" and is_softmax(graph, node):
+            before, after = products_before(graph, every, node), products_after(graph, contents, every, node)
+            if before and after:
+                kept |= before | after
+    return {node: product for node, product in uses.spread.items() if node in kept}
 
 
 def _call(graph: Graph, contents: Contents, node: int, uses: Uses) -> None:
@@ -87,6 +102,8 @@ def elementwise_back(graph: Graph, output: int, products: dict[int, Product], ha
         product = halves.get(node, node)
         if product in products:
             ends.add(product)
+        elif graph.ops[node] == "leaf" and graph.ops[graph.inputs[node][0]] in COLLECTIVES:
+            stack.append(graph.leaf_operand(node))
         elif graph.ops[node] in ELEMENTWISE or graph.ops[node] in _THROUGH:
             stack.extend(graph.inputs[node])
     return seen, ends

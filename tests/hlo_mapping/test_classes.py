@@ -85,6 +85,17 @@ def test_programs_without_names_have_the_same_classes_and_bytes(name: str) -> No
 
 
 NO_CACHE = (
+    "attention_only",
+    "embedding_bag",
+    "flash_scan",
+    "fsdp",
+    "gnn",
+    "lora",
+    "mlp_b1",
+    "resnet_train",
+    "rnn_train",
+    "scan_train",
+    "whisper_enc",
     "convnet",
     "conv_train",
     "dp_train",
@@ -107,6 +118,9 @@ NO_CACHE = (
 )
 
 
+ATTENDING = {"attention_only", "encoder", "flash_scan", "grads_only", "scan_train", "transformer_train", "whisper_enc"}
+
+
 @pytest.mark.parametrize("name", NO_CACHE)
 def test_programs_without_a_cache_have_no_class_of_one(name: str) -> None:
     found = program_rows(name)
@@ -114,7 +128,7 @@ def test_programs_without_a_cache_have_no_class_of_one(name: str) -> None:
     assert total(found, "kv_read_bytes") == total(found, "kv_write_bytes") == 0
 
 
-@pytest.mark.parametrize("name", sorted(set(NO_CACHE) - {"encoder", "transformer_train", "grads_only"}))
+@pytest.mark.parametrize("name", sorted(set(NO_CACHE) - ATTENDING))
 def test_programs_without_attention_have_none(name: str) -> None:
     assert not in_class(program_rows(name), "attention")
 
@@ -301,3 +315,105 @@ def test_a_call_of_queries_keys_and_values_is_attention() -> None:
 
 def test_a_program_without_names_has_classes_too() -> None:
     assert {r["kernel_class"] for r in rows(program("contiguous")).values()} == {"weights", "kv_write", "attention", "other"}
+
+
+def test_a_cache_whose_rows_change_places_with_the_beams() -> None:
+    found = program_rows("beam")
+    assert total(found, "kv_write_bytes") == 2 * 4 * 8 * 64 * 2
+    assert in_class(found, "kv_gather") == {"loop_gather_fusion"}
+    assert total(found, "kv_read_bytes", kernel_class="attention") == 2 * 4 * 256 * 8 * 64 * 2
+    assert in_class(found, "other", "copy") == {"copy.4", "copy.5"}
+
+
+def test_a_cache_in_eight_bits_with_a_scale_for_each_entry() -> None:
+    found = program_rows("kv_int8")
+    entries = 4 * 512 * 8
+    assert total(found, "kv_read_bytes", kernel_class="attention") == 2 * entries * (64 + 4)
+    assert total(found, "kv_write_bytes") == 2 * 4 * 8 * (64 + 4)
+
+
+def test_a_cache_of_latent_vectors() -> None:
+    absorbed = program_rows("mla_absorbed")
+    # read for the scores and for the sum
+    assert total(absorbed, "kv_read_bytes", kernel_class="attention") == 2 * 4 * 512 * 256 * 2
+    assert total(absorbed, "kv_write_bytes") == 4 * 256 * 2
+    naive = program_rows("mla_naive")
+    # read once, to be multiplied with the matrices that make keys and values of it
+    assert total(naive, "kv_read_bytes", kernel_class="weights") == 4 * 512 * 256 * 2
+    assert len(in_class(naive, "attention")) == 5
+
+
+def test_pages_of_several_sequences() -> None:
+    found = program_rows("paged_b8")
+    assert in_class(found, "kv_write") == {f"input_scatter_fusion{n}" for n in ("", ".1", ".2", ".3")}
+    assert total(found, "kv_write_bytes") == 2 * 2 * 8 * (4 * 128 * 2)
+    assert total(found, "kv_read_bytes", kernel_class="kv_gather") == 2 * 2 * 8 * 8 * 16 * (4 * 128 * 2)
+    assert total(found, "kv_read_bytes") == total(found, "kv_read_bytes", kernel_class="kv_gather")
+
+
+def test_attention_in_blocks_with_a_running_softmax() -> None:
+    found = program_rows("flash_scan")
+    assert in_class(found, "attention", "product") == {"gemm_fusion_dot.6", "gemm_fusion_dot.7"}
+    # one block of 256 keys of 2048 queries
+    assert total(found, "flops", kernel_class="attention") == 2 * 2 * 8 * 2048 * 256 * 64
+    assert {"loop_add_fusion", "loop_maximum_fusion"} <= in_class(found, "attention", "softmax")
+
+
+def test_attention_by_itself() -> None:
+    found = program_rows("attention_only")
+    assert not in_class(found, "weights")
+    assert total(found, "flops", kernel_class="attention") == 2 * 2 * 2 * 8 * 512 * 512 * 64
+
+
+def test_training_through_a_loop_over_layers() -> None:
+    found = program_rows("scan_train")
+    tokens, width = 4 * 64, 256
+    layer = 2 * tokens * width * (4 * width + 2 * 4 * width)
+    # one iteration of the backward loop, and the head's gradient
+    assert total(found, "flops", class_detail="gradient") == layer + 2 * tokens * width * 1000
+    assert len(in_class(found, "other", "optimizer")) == 9
+
+
+def test_training_a_recurrent_network() -> None:
+    found = program_rows("rnn_train")
+    assert {"gemm_fusion_dot.2", "gemm_fusion_dot.3"} <= in_class(found, "other", "gradient")
+    assert len(in_class(found, "other", "optimizer")) == 3
+
+
+def test_running_statistics_are_state_and_their_update_no_weight() -> None:
+    found = program_rows("resnet_train")
+    assert in_class(found, "weights", "convolution") == {"cudnn-conv.1"}
+    assert "cudnn-conv-bw-filter.1" in in_class(found, "other", "gradient")
+
+
+def test_graph_networks_gather_and_scatter_activations() -> None:
+    found = program_rows("gnn")
+    assert len(in_class(found, "other", "gather")) == len(in_class(found, "other", "scatter")) == 2
+    assert total(found, "flops", kernel_class="weights") == 2 * (1000 * 128 * (64 + 2 * 128 + 7) + 2 * 5000 * 128 * 128)
+
+
+def test_drafting_and_verifying_in_one_loop() -> None:
+    found = program_rows("spec_loop")
+    # both models write one position of two layers
+    assert total(found, "kv_write_bytes") == 2 * 2 * 2 * (4 * 128 * 2)
+    assert total(found, "kv_read_bytes", kernel_class="attention") == 2 * 2 * 2 * 512 * 4 * 128 * 2
+
+
+def test_weights_in_parts_on_two_devices() -> None:
+    found = program_rows("fsdp")
+    assert len(in_class(found, "other", "collective")) == 3
+    assert total(found, "flops", kernel_class="weights") == 5 * 2 * 1024 * 1024 * 1024
+    assert total(found, "flops", class_detail="gradient") == 3 * 2 * 1024 * 1024 * 1024
+    decode = program_rows("tp_decode")
+    assert len(in_class(decode, "other", "collective")) == 4
+    assert total(decode, "kv_read_bytes", kernel_class="attention") == 2 * 2 * 4 * 512 * 2 * 128 * 2
+
+
+def test_bags_of_embeddings_are_embeddings() -> None:
+    found = program_rows("embedding_bag")
+    assert total(found, "weight_bytes", class_detail="embedding") == 4 * 32 * 20 * 64 * 4
+
+
+def test_masked_writes_of_a_whole_cache_write_one_entry() -> None:
+    found = program_rows("one_hot_write")
+    assert total(found, "kv_write_bytes") == 2 * 4 * 8 * 64 * 2

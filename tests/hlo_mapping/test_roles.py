@@ -14,34 +14,51 @@ from tests.hlo_mapping.hlo_samples import PROGRAMS, captured, module, program, t
 
 DECODER = {"params_*": "weight", "cache_*": "kv_cache", "tok*": "input", "pos*": "input"}
 EXPECTED: dict[str, dict[str, str]] = {
+    "attention_only": {"*": "input"},
+    "beam": {"p_*": "weight", "K.*": "kv_cache", "Vc*": "kv_cache", "*": "input"},
     "big_decode": {"params_*": "weight", "pool_*": "kv_cache", "*": "input"},
     "contiguous": DECODER,
     "contiguous_b1": DECODER,
     "conv_train": {"p_*": "weight", "*": "input"},
     "convnet": {"p_*": "weight", "x.*": "input"},
     "cross_attention": {"p_*": "weight", "ek.*": "kv_cache", "ev.*": "kv_cache", "x.*": "input"},
+    "embedding_bag": {"tables*": "weight", "w_*": "weight", "*": "input"},
     "encoder": {"params_*": "weight", "*": "input"},
     "fft": {"*": "input"},
+    "flash_scan": {"p_*": "weight", "x.*": "input"},
     "generate_fresh": {"params_*": "weight", "toks*": "input"},
+    "gnn": {"p_*": "weight", "*": "input"},
     "grads_only": {"params_*": "weight", "*": "input"},
     "gru_step": {"W_*": "weight", "U_*": "weight", "h.*": "state", "x.*": "input"},
     "int4": {"W_*": "weight", "x.*": "input"},
     "kv_fp8": DECODER,
+    "kv_int8": {"p_*": "weight", "c_*": "kv_cache", "*": "input"},
+    "lora": {"W_*": "weight", "A.*": "weight", "Bm*": "weight", "*": "input"},
     "lstm": {"params_*": "weight", "h.*": "state", "c.*": "state", "xs.*": "input"},
     "lstm_cond": {"params_*": "weight", "h.*": "state", "c.*": "state", "*": "input"},
     "lstm_layers_state": {"W_*": "weight", "h.*": "state"},
     "mamba_step": {"p_*": "weight", "conv.*": "state", "state.*": "state", "x.*": "input"},
+    "mla_absorbed": {"p_*": "weight", "C.*": "kv_cache", "*": "input"},
+    "mla_naive": {"p_*": "weight", "C.*": "kv_cache", "*": "input"},
+    "mlp_b1": {"W_*": "weight", "x.*": "input"},
     "mlp_sgd": {"W_*": "weight", "*": "input"},
     "moe_decode": {"p_*": "weight"},
+    "one_hot_write": {"p_*": "weight", "K.*": "kv_cache", "V.*": "kv_cache", "*": "input"},
     "packed4": {"W_*": "weight", "x.*": "input"},
+    "paged_b8": {"params_*": "weight", "pool_*": "kv_cache", "*": "input"},
+    "resnet_train": {"p_*": "weight", "st_*": "state", "mom_*": "state", "*": "input"},
+    "rnn_train": {"P_*": "weight", "*": "input"},
     "sampling": {"*": "input"},
     "scan_layers_decode": {"p_*": "weight", "K.*": "kv_cache", "V.*": "kv_cache", "pos*": "input"},
+    "scan_train": {"P_*": "weight", "M_*": "state", "V_*": "state", "*": "input"},
     "sliding_roll": DECODER,
+    "spec_loop": {"tp_*": "weight", "dp_*": "weight", "tc_*": "kv_cache", "dc_*": "kv_cache", "*": "input"},
     "sort_big": {"*": "input"},
     "speculative": {"params_*": "weight", "cache_*": "kv_cache", "*": "input"},
     "tied": DECODER,
     "transformer_train": {"params_*": "weight", "m_*": "state", "v_*": "state", "step*": "state", "*": "input"},
     "unet_like": {"p_*": "weight", "*": "input"},
+    "whisper_enc": {"p_*": "weight", "mel*": "input"},
 }
 
 
@@ -66,6 +83,12 @@ def test_roles_do_not_change_with_the_names(name: str) -> None:
 def test_data_parallel_training_has_the_weights_of_training_on_one_device() -> None:
     # parameters 0-5 are the layers', 6 and 7 the device's share of inputs and targets
     assert [r.role for r in parameter_roles(program("dp_train"))] == ["weight"] * 6 + ["input"] * 2
+
+
+def test_weights_that_every_device_holds_a_part_of_are_weights() -> None:
+    # fsdp: three matrices, each gathered before it is used; tp_decode: 21 parameters and four shares of caches
+    assert [r.role for r in parameter_roles(program("fsdp"))] == ["weight"] * 3 + ["input"] * 2
+    assert [r.role for r in parameter_roles(program("tp_decode"))] == ["weight"] * 21 + ["kv_cache"] * 4 + ["input"] * 2
 
 
 CAPTURED = {
