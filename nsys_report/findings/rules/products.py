@@ -44,9 +44,9 @@ def split_products(context: Context, step: Step) -> Iterator[Draft]:
             f"{duration(context.bytes_ns(2 * written))} at the roof, and more in fact."
         ),
         remedy=(
-            "Keep the product whole. XLA splits it when one operand is a vector and the matrix is small (under ten million elements in "
-            "2025): give the product two rows or more (pad the batch by a row), or merge weights that share their input (q, k and v) into "
-            "one matrix above that size; a kernel of your own (Pallas, Triton) for matrix times vector does as well."
+            f"Keep the product whole{_rule_of_splitting(step, firsts)}: give it two rows or more (pad the batch by a row), or merge weights "
+            "that share their input (q, k and v) into one larger matrix; a kernel of your own for matrix times vector (Pallas, Triton) "
+            "does as well."
         ),
         confidence="likely",
         basis=f"Both kernels' time less what their weights take at {rate / 1e9:,.0f} GB/s, as the program's whole products reach it",
@@ -61,6 +61,18 @@ def split_products(context: Context, step: Step) -> Iterator[Draft]:
             Figure("rate", "bandwidth of the program's whole products", rate, "bytes_per_s"),
         ),
         records=by_time(step, both),
+    )
+
+
+def _rule_of_splitting(step: Step, firsts: Sequence[Record]) -> str:
+    """When XLA splits a product, where the sizes agree with that."""
+    limit = int(threshold("products", "vector_elements"))
+    instructions = [step.module.instruction(r["hlo_instruction"]) for r in firsts] if step.module is not None else []
+    largest = max((leaf.element_count for i in instructions if i is not None for leaf in i.shape.leaves), default=0)
+    if not 0 < largest < limit:
+        return ""
+    return (
+        f" (XLA splits those of a vector and a matrix of under {limit / 1e6:,.0f} million elements; these have up to {largest / 1e6:,.1f})"
     )
 
 
