@@ -20,6 +20,10 @@ def test_the_page_of_columns_is_written_from_the_schemas() -> None:
     assert write_docs.COLUMNS.read_text(encoding="utf-8") == write_docs.columns_page(), "run python -m tests.write_docs"
 
 
+def test_the_page_of_findings_is_written_from_the_rules() -> None:
+    assert write_docs.FINDINGS.read_text(encoding="utf-8") == write_docs.findings_page(), "run python -m tests.write_docs"
+
+
 def test_the_report_in_the_readme_is_what_its_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", write_docs.WIDTH)  # so that it is set back after the test
     assert write_docs.readme() == README, "run python -m tests.write_docs"

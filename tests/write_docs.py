@@ -17,10 +17,13 @@ from hlo_mapping.columns import about
 from nsys_report.analysis.columns import CLASSES, INSTRUCTIONS
 from nsys_report.cli import app
 from nsys_report.columns import ACTIVITY_TABLE, EXECUTION_TABLE
+from nsys_report.findings.rules import CAPTURE_RULES, DEVICE_RULES, STEP_RULES
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 COLUMNS = ROOT / "nsys_report" / "reports" / "COLUMNS.md"
+FINDINGS = ROOT / "nsys_report" / "findings" / "FINDINGS.md"
+THRESHOLDS = FINDINGS.parent / "data" / "thresholds.toml"
 EXAMPLE = re.compile(r"(<!-- example -->\n```text\n).*?(```\n<!-- end of example -->)", re.DOTALL)
 WIDTH = "112"
 
@@ -49,6 +52,31 @@ TABLES = {
 def columns_page() -> str:
     """The page of columns."""
     return INTRODUCTION + "".join(f"\n## {name}\n\n{text}\n\n{rows(schema)}" for name, (schema, text) in TABLES.items())
+
+
+FINDINGS_INTRODUCTION = """\
+# What is looked for
+
+A finding names a cause of lost time, shows the figures and instructions, and says what to do, what that would give back at most, and how
+sure that is: *sure* (the capture shows it), *likely* (the remedy's success is usual), *possible* (an upper bound, or not the pace-maker).
+Findings are ordered by time gained over the capture; no moment is claimed twice; what the capture cannot decide says what to capture.
+"""
+
+
+def findings_page() -> str:
+    """The page of findings: every rule in a sentence, and the thresholds."""
+    subjects = (
+        ("The capture", CAPTURE_RULES),
+        ("Between and around executions", STEP_RULES),
+        ("On the device", DEVICE_RULES),
+    )
+    parts = [f"\n## {title}\n\n" + "".join(f"- {sentence(rule)}\n" for rule in rules) for title, rules in subjects]
+    return FINDINGS_INTRODUCTION + "".join(parts) + f"\n## Thresholds\n\n```toml\n{THRESHOLDS.read_text(encoding='utf-8')}```\n"
+
+
+def sentence(function: object) -> str:
+    """The first paragraph of a docstring, as one line."""
+    return " ".join((function.__doc__ or "").strip().partition("\n\n")[0].split())
 
 
 def rows(schema: pa.Schema) -> str:
@@ -81,4 +109,5 @@ def readme() -> str:
 
 if __name__ == "__main__":
     COLUMNS.write_text(columns_page(), encoding="utf-8")
+    FINDINGS.write_text(findings_page(), encoding="utf-8")
     README.write_text(readme(), encoding="utf-8")

@@ -173,7 +173,7 @@ def _step(joined: Joined, results: AnalysisResults, view: View, module: Record, 
 
 
 def _is_steady(step: Record) -> bool:
-    return bool(step["steps"] > 1 and step["wall_p90_ns"] <= threshold("programs", "steady") * step["wall_p10_ns"])
+    return bool(step["steps"] > 1 and 0 < step["wall_p90_ns"] <= threshold("programs", "steady") * step["wall_p10_ns"])
 
 
 def _budget(results: AnalysisResults, key: ModuleKey) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
