@@ -53,7 +53,7 @@ def analyse(module: Module, overrides: RoleOverrides | None = None) -> Analysed:
 
 def _row(program: Analysed, kernel: Kernel) -> dict[str, object]:
     launch = look_at(program, kernel)
-    verdict = classify(program, kernel)
+    verdict = classify(launch)
     metadata = _metadata(program, kernel)
     row: dict[str, object] = dict(launch_costs(launch, verdict))
     row.update(hlo_instruction=kernel.instruction.name, opcode=kernel.instruction.opcode)

@@ -71,9 +71,8 @@ def look_at(program: Program, kernel: Kernel) -> Launch:
     return Launch(program, kernel, frozenset(graph.ops[n] for n in nodes), products, halves, list(outside), lookups)
 
 
-def classify(program: Program, kernel: Kernel) -> Verdict | None:
+def classify(launch: Launch) -> Verdict | None:
     """The class of one launch; None where nothing decides it."""
-    launch = look_at(program, kernel)
     for rule in RULES:
         if (verdict := rule(launch)) is not None:
             return verdict

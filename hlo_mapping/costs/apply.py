@@ -9,6 +9,7 @@ from hlo_mapping.classification.rules import Launch, Verdict
 from hlo_mapping.costs.calls import is_known, leave_out_workspace
 from hlo_mapping.costs.flops import product_flops, result_shape, transform_flops
 from hlo_mapping.costs.products import RESHAPING, Product, before_broadcast
+from hlo_mapping.costs.tiles import add_operand_rereads
 from hlo_mapping.costs.traffic import Traffic, launch_traffic
 from hlo_mapping.dataflow import Graph
 from hlo_mapping.shape import BITS
@@ -24,6 +25,8 @@ def launch_costs(launch: Launch, verdict: Verdict | None) -> dict[str, object]:
     call = next((n for n in launch.nodes if graph.ops[n] == "custom-call"), None)
     traffic = launch_traffic(graph, kernel)
     _add_sort_passes(graph, launch, traffic)
+    if len(launch.products) == 1:
+        add_operand_rereads(graph, kernel, launch.products[0], traffic)
     if call is not None:
         leave_out_workspace(graph, kernel, call, traffic)
     row: dict[str, object] = {"flops": _flops(launch), "dot_type": _dot_type(launch)}

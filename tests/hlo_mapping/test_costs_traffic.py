@@ -444,3 +444,19 @@ lhs_ragged_dims={0}, rhs_group_dims={0}"""
     )
     assert row["bytes_accessed"] == 2 * 512 * 2 + 2 * 512 * 1024 * 2 + 8 * 4 + 2 * 1024 * 2
     assert row["flops"] == 2 * 2 * 512 * 1024
+
+
+def test_tiles_may_read_operands_again() -> None:
+    tiles = '{"fusion_backend_config":{"kind":"__triton","block_level_fusion_config":{"output_tiles":[{"sizes":["64","128"]}]}}}'
+    row = fused(
+        """%x = bf16[256,512] parameter(0)
+        %w = bf16[512,1024] parameter(1)
+        ROOT %d = bf16[256,1024] dot(%x, %w), lhs_contracting_dims={1}, rhs_contracting_dims={0}""",
+        f"""%X = bf16[256,512] parameter(0)
+        %W = bf16[512,1024] parameter(1)
+        ROOT %k = bf16[256,1024] fusion(%X, %W), kind=kCustom, calls=%f, backend_config={tiles}""",
+    )
+    x, w, out = 256 * 512 * 2, 512 * 1024 * 2, 256 * 1024 * 2
+    assert row["bytes_accessed"] == x + w + out
+    # eight tiles beside each other read the rows of x, four above each other the columns of w
+    assert row["bytes_upper"] == 8 * x + 4 * w + out
