@@ -6,9 +6,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from nsys_report.reports.figures.canvas import GRID, INK, LABEL, QUIET, SMALL, axes, name_ticks, new_figure, plain, time_scale, write
+from nsys_report.reports.figures.canvas import GRID, INK, LABEL, QUIET, SMALL, axes, name_ticks, new_figure, plain, write
 from nsys_report.reports.palette import of_class, of_part
 from nsys_report.reports.pictures.model import BudgetBar, ClassRate, ClassRates
+from nsys_report.reports.scales import time_scale
 from nsys_report.reports.units import duration, phrase, share, shorten, words
 
 LEAST_INSIDE = 0.07

@@ -95,11 +95,3 @@ def png(figure: Figure) -> bytes:
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
     return out.getvalue()
-
-
-def time_scale(longest_ns: float) -> tuple[float, str]:
-    """The unit for an axis of times up to that: its nanoseconds, and its name."""
-    for size, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-        if longest_ns >= size:
-            return size, name
-    return 1.0, "ns"

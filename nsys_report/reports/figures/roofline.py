@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from nsys_report.reports.figures.canvas import GRID, INK, LABEL, QUIET, SMALL, axes, log_axes, new_figure, write
 from nsys_report.reports.palette import of_class
 from nsys_report.reports.pictures.model import Point, Roof, Roofline
+from nsys_report.reports.scales import wide
 from nsys_report.reports.units import phrase, share, shorten
 
 MOST_NAMES = 4
@@ -51,9 +52,9 @@ def _limits(picture: Roofline) -> tuple[float, float, float, float]:
     if bandwidths and peaks:
         x.append(max(peaks) / min(bandwidths))
     y += [p / 1e12 for p in peaks]
-    low, high = min(x) / 3, max(x) * 4
+    low, high = wide(min(x) / 3, max(x) * 4)
     y += [min(b * low for b in bandwidths) / 1e12] if bandwidths and not peaks else []
-    return low, high, min(y) / 3, max(y) * 3
+    return low, high, *wide(min(y) / 3, max(y) * 3)
 
 
 def _draw_roofs(chart: Axes, roofs: tuple[Roof, ...], low: float, high: float) -> None:

@@ -7,9 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from nsys_report.reports.figures.canvas import GRID, INK, LABEL, QUIET, SMALL, axes, name_ticks, new_figure, plain, time_scale, write
+from nsys_report.reports.figures.canvas import GRID, INK, LABEL, QUIET, SMALL, axes, name_ticks, new_figure, plain, write
 from nsys_report.reports.palette import of_class, of_lane
 from nsys_report.reports.pictures.model import Floats, Ints, Runs, Timeline
+from nsys_report.reports.scales import time_scale
 from nsys_report.reports.units import shorten
 
 MOST_LANES = 8

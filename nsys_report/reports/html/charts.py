@@ -25,6 +25,7 @@ from bokeh.plotting import figure
 
 from nsys_report.reports.palette import CLASSES, Colour, of_class, of_lane
 from nsys_report.reports.pictures.model import Roofline, Runs, Timeline
+from nsys_report.reports.scales import time_scale, wide
 from nsys_report.reports.units import count, duration, phrase, share, shorten, visible, words
 
 FONT = "system-ui, sans-serif"
@@ -35,11 +36,6 @@ GROUND = "ground"
 LANE_HEIGHT = 34
 
 
-def time_scale(longest_ns: float) -> tuple[float, str]:
-    """The unit for an axis of times up to that: its nanoseconds, and its name."""
-    return next(((size, name) for size, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")) if longest_ns >= size), (1.0, "ns"))
-
-
 def mapper(colours: dict[str, Colour], name: str = "") -> CategoricalColorMapper:
     """Colours by word; its tags hold those for light and for dark ground, and those of text on them."""
     palettes = {
@@ -47,6 +43,10 @@ def mapper(colours: dict[str, Colour], name: str = "") -> CategoricalColorMapper
         "dark": [c.dark for c in colours.values()],
     }
     return CategoricalColorMapper(factors=list(colours), palette=palettes["light"], tags=[palettes], nan_color="#888888", name=name or None)
+
+
+def _range(start: float, end: float) -> Range1d:
+    return Range1d(start=start, end=end)
 
 
 def _figure(name: str, height: int, **given: Any) -> Any:
@@ -70,7 +70,7 @@ def _zooming(chart: Any, end: float, least: float) -> None:
     chart.add_tools(drag, wheel)
     chart.toolbar.active_drag, chart.toolbar.active_scroll = drag, wheel
     chart.x_range.min_interval = least
-    chart.x_range.bounds = (0, end)
+    chart.x_range.bounds = (chart.x_range.start, end)
 
 
 def runs_chart(picture: Runs, name: str) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def runs_chart(picture: Runs, name: str) -> dict[str, Any]:
     end = float(picture.end_ns.max()) / scale * 1.005
     source = ColumnDataSource(_runs_columns(picture, scale), name=f"{name}-source")
     lanes = mapper({str(i): of_lane(i) for i in range(len(picture.lanes))})
-    upper = _lanes_chart(picture, name, source, lanes, Range1d(0, end))
+    upper = _lanes_chart(picture, name, source, lanes, _range(-end / 200, end))
     lower = _durations_chart(picture, name, source, lanes, upper.x_range)
     lower.xaxis.axis_label = f"time since the first execution ({unit})"
     for chart in (upper, lower):
@@ -90,7 +90,7 @@ def runs_chart(picture: Runs, name: str) -> dict[str, Any]:
 
 def _lanes_chart(picture: Runs, name: str, source: ColumnDataSource, lanes: CategoricalColorMapper, x_range: Range1d) -> Any:
     height = 22 + LANE_HEIGHT * len(picture.lanes)
-    chart = _figure(f"{name}-lanes", height, x_range=x_range, y_range=Range1d(len(picture.lanes) - 0.5, -0.5))
+    chart = _figure(f"{name}-lanes", height, x_range=x_range, y_range=_range(len(picture.lanes) - 0.5, -0.5))
     chart.yaxis.visible = chart.xaxis.visible = False
     chart.ygrid.grid_line_color = None
     fill = {"field": "lane", "transform": lanes}
@@ -98,10 +98,10 @@ def _lanes_chart(picture: Runs, name: str, source: ColumnDataSource, lanes: Cate
                fill_alpha=0.28)  # fmt: skip
     bars = chart.quad("left", "right", "top", "bottom", source=source, fill_color=fill, line_color=fill, line_width=1, name=f"{name}-bars",
                       nonselection_fill_alpha=0.45, nonselection_line_alpha=0.45)  # fmt: skip
-    labels = ColumnDataSource({"y": [i - 0.32 for i in range(len(picture.lanes))], "text": [visible(n) for n in picture.lanes]})
-    at = ColumnDataSource({**labels.data, "x": [0] * len(picture.lanes)})
-    chart.text("x", "y", "text", source=at, text_font=value(FONT), text_font_size="12px", text_baseline="middle", x_offset=2, tags=[INK],
-               name=f"{name}-names")  # fmt: skip
+    places = range(len(picture.lanes))
+    names = {"x": [x_range.start] * len(places), "y": [i - 0.32 for i in places], "text": [visible(n) for n in picture.lanes]}
+    chart.text("x", "y", "text", source=ColumnDataSource(names, name=f"{name}-names"), text_font=value(FONT), text_font_size="12px",
+               text_baseline="middle", x_offset=2, tags=[INK])  # fmt: skip
     chart.add_tools(HoverTool(renderers=[bars], tooltips=_RUN_TIPS))
     return chart
 
@@ -121,7 +121,7 @@ def _durations_chart(picture: Runs, name: str, source: ColumnDataSource, lanes: 
     size, unit = time_scale(longest)
     source.data["kernel_y"] = [round(v / size, 6) if v > 0 else math.nan for v in picture.kernel_time_ns.tolist()]
     source.data["gap_y"] = [round(v / size, 6) if v > 0 else math.nan for v in picture.gap_ns.tolist()]
-    chart = _figure(f"{name}-durations", 190, x_range=x_range, y_range=Range1d(0, longest / size * 1.08))
+    chart = _figure(f"{name}-durations", 190, x_range=x_range, y_range=_range(0, longest / size * 1.08))
     fill = {"field": "lane", "transform": lanes}
     kernels = chart.scatter("left", "kernel_y", source=source, size=6, marker="circle", fill_color=fill, line_color=fill)
     gaps = chart.scatter("left", "gap_y", source=source, size=6, marker="x", line_color=fill, fill_color=fill, line_width=1.5)
@@ -161,7 +161,7 @@ def timeline_chart(pictures: Iterable[Timeline], name: str) -> dict[str, Any]:
     """An empty timeline, which the page fills with one execution after another: bars on rows, coloured by class, named where wide."""
     shown = list(dict.fromkeys(k.kernel_class for p in pictures for k in p.kinds))
     colours = {c: of_class(c) for c in [*(c for c in CLASSES if c in shown), *(c for c in shown if c not in CLASSES)]}
-    chart = _figure(f"{name}-timeline", 120, x_range=Range1d(0, 1), y_range=Range1d(0.5, -0.5))
+    chart = _figure(f"{name}-timeline", 120, x_range=_range(0, 1), y_range=_range(0.5, -0.5))
     source = ColumnDataSource({key: [] for key in ("left", "right", "top", "bottom", "class", "name", "kernel", "at", "time", "bytes")},
                               name=f"{name}-source")  # fmt: skip
     fill = {"field": "class", "transform": mapper(colours)}
@@ -188,10 +188,9 @@ def roofline_chart(picture: Roofline, name: str) -> dict[str, Any]:
     bandwidths = [r for r in picture.roofs if r.is_bandwidth]
     peaks = [r for r in picture.roofs if not r.is_bandwidth]
     ridge = [max(p.value for p in peaks) / min(b.value for b in bandwidths)] if peaks and bandwidths else []
-    low, high = min(x) / 3, max([*x, *ridge]) * 6
-    tall = max([*y, *(p.value / 1e12 for p in peaks)]) * 3
-    chart = _figure(f"{name}-roofline", 380, x_axis_type="log", y_axis_type="log", x_range=Range1d(low, high),
-                    y_range=Range1d(min(y) / 3, tall))  # fmt: skip
+    low, high = wide(min(x) / 3, max([*x, *ridge]) * 6)
+    least, tall = wide(min(y) / 3, max([*y, *(p.value / 1e12 for p in peaks)]) * 3)
+    chart = _figure(f"{name}-roofline", 380, x_axis_type="log", y_axis_type="log", x_range=_range(low, high), y_range=_range(least, tall))
     _roofs(chart, bandwidths, peaks, low, high, tall)
     _points(chart, picture)
     chart.xaxis.axis_label, chart.yaxis.axis_label = "arithmetic intensity (FLOP per byte)", "arithmetic (TFLOPS)"

@@ -29,7 +29,7 @@ LONGEST_TEXT = 6_000
 LONGEST_VALUE = 160
 """Characters of one attribute of an instruction."""
 LEFT_OUT = frozenset({"metadata", "frontend_attributes"})
-"""Attributes that the page says otherwise, or nobody reads."""
+"""Attributes that the page says otherwise, or nobody reads; of all but library calls backend_config is one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,6 @@ def _made(subject: Subject, made_by: str) -> Iterable[Fact]:
     yield Fact("graph_trace", "CUDA graph trace", info.graph_trace_mode)
     for name, ceiling in (("measured", ceilings.measured), ("nominal", ceilings.nominal)):
         yield Fact(f"ceiling_{name}", f"{name} ceiling", _origin(ceiling, "bytes_per_s"))
-    for name, ceiling in ceilings.compute:
-        yield Fact(f"ceiling_{name}", f"{name} ceiling", _origin(ceiling, "flops_per_s"))
 
 
 def _origin(ceiling: Ceiling | None, unit: str) -> str | None:
@@ -129,7 +127,8 @@ def hlo_text(module: Module, name: str) -> str | None:
 def _line(instruction: Instruction) -> str:
     from hlo_mapping.text.printer import print_instruction
 
-    kept = [(k, v if len(v) <= LONGEST_VALUE else v[:LONGEST_VALUE] + "…") for k, v in instruction.attributes if k not in LEFT_OUT]
+    left_out = LEFT_OUT if instruction.opcode == "custom-call" else LEFT_OUT | {"backend_config"}
+    kept = [(k, v if len(v) <= LONGEST_VALUE else v[:LONGEST_VALUE] + "…") for k, v in instruction.attributes if k not in left_out]
     literal = instruction.literal
     short = literal if literal is None or len(literal) <= LONGEST_VALUE else literal[:LONGEST_VALUE] + "…"
     return print_instruction(replace(instruction, attributes=tuple(kept), literal=short))

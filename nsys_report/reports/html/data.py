@@ -15,7 +15,7 @@ from nsys_report.reports.palette import CLASSES
 from nsys_report.reports.pictures.model import Kind, ProgramPictures, Timeline
 from nsys_report.reports.units import duration, visible, words
 
-FOLDED_FROM = 9
+FOLDED_FROM = 7
 """Columns as little dear as this (model.Column.keep) stand in the details of a row, and not in the table."""
 
 
@@ -33,9 +33,9 @@ def page_data(page: Page) -> dict[str, Any]:
 def json_markup(data: Any) -> Markup:
     """Data as JSON that can stand in a page: pure ASCII, without any sign of markup."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    for sign in "<>&":
+    for sign in "<>&":  # after this nothing of markup is left in it
         text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return Markup(text)  # noqa: S704 -- nothing of markup is left in it
+    return Markup(text)
 
 
 def _charts(content: Content, part: str) -> Iterator[dict[str, Any]]:
@@ -106,14 +106,17 @@ def _section_of(content: Content, part: str, module: str | None) -> str:
 
 def table_details(table: Table, section: str) -> dict[str, Any]:
     """The details of each row of a table of instructions; their text stands once under the section's id."""
-    hidden = [i for i, column in enumerate(table.columns) if column.keep >= FOLDED_FROM]
-    at = next(i for i, column in enumerate(table.columns) if column.key == "hlo_instruction")
-    return {
-        "labels": [visible(table.columns[i].title) for i in hidden],
-        "rows": [[table.texts(row)[i] for i in hidden] for row in table.rows] if hidden else [],
-        "names": [visible(str(row.values[at])) for row in table.rows],
-        "section": section,
-    }
+    places = {column.key: i for i, column in enumerate(table.columns)}
+    source = [places[key] for key in ("source_file", "source_line") if key in places]
+    hidden = [i for i, column in enumerate(table.columns) if column.keep >= FOLDED_FROM and i not in source]
+    labels = [visible(table.columns[i].title) for i in hidden] + ["source"] * bool(source)
+    rows = []
+    for row in table.rows if labels else ():
+        texts = table.texts(row)
+        line = ":".join(str(row.values[i]) for i in source if row.values[i] is not None)
+        rows.append([*(texts[i] for i in hidden), *([visible(line)] if source else [])])
+    names = [visible(str(row.values[places["hlo_instruction"]])) for row in table.rows]
+    return {"labels": labels, "rows": rows, "names": names, "section": section}
 
 
 def _hlo(content: Content, part: str) -> Iterator[tuple[str, dict[str, str]]]:

@@ -68,7 +68,7 @@ def _asset(name: str, text: str) -> Markup:
     """A file of this program or of Bokeh, to stand in the page as it is."""
     if "</script" in text.lower() or "</style" in text.lower():
         raise ValueError(f"{name} would end its own element")
-    return Markup(text)  # noqa: S704 -- no name of a capture is in it
+    return Markup(text)
 
 
 def colours_css() -> str:
@@ -125,10 +125,14 @@ def _title(page: Page) -> str:
     return f"{name or content.part.name}{f' on {gpu}' if gpu else ''}"
 
 
-def _columns(table: Table) -> list[tuple[int, Column]]:
-    """The columns that stand in the table, with their place: those dear enough, of which something is known."""
-    dear = [(i, c) for i, c in enumerate(table.columns) if c.keep < data.FOLDED_FROM or not _has_details(table)]
-    return [(i, c) for i, c in dear if i == 0 or any(row.values[i] not in (None, "") for row in table.rows)]
+def _columns(table: Table) -> list[tuple[int, Column, bool]]:
+    """The columns that stand in the table: their place, and whether they are shown only when asked for.
+
+    Columns of which nothing is known are left out; the least dear ones of a table whose rows can be opened stand in the opened row.
+    """
+    known = [(i, c) for i, c in enumerate(table.columns) if i == 0 or any(row.values[i] not in (None, "") for row in table.rows)]
+    extra = {i: i > 0 and c.keep >= data.FOLDED_FROM for i, c in known}
+    return [(i, c, extra[i]) for i, c in known if not (extra[i] and _has_details(table))]
 
 
 def _has_details(table: Table) -> bool:
@@ -154,8 +158,8 @@ def _sort_value(column: Column, row: Row, place: int) -> str:
 
 
 def _fold(section: Section, table: Table) -> bool:
-    """Whether a table is folded until somebody asks for it."""
-    return table.in_full
+    """Whether a table is folded until somebody asks for it: what short pages leave out, unless it is all that its section has."""
+    return table.in_full and len(section.tables) > 1
 
 
 def _class_of(column: Column, row: Row, place: int) -> str:
@@ -211,7 +215,7 @@ LABELS = {
 def _tiles(section: Section) -> list[tuple[str, str]]:
     """The figures that a program's answer opens on, with what they are."""
     found = {fact.key: fact for fact in section.facts}
-    return [(found[key].words.removesuffix(" /s"), LABELS[key]) for key in TILES if key in found and found[key].value is not None]
+    return [(found[key].words.removesuffix(" /s"), LABELS[key]) for key in TILES if key in found and found[key].value]
 
 
 def picks(pictures: ProgramPictures) -> list[tuple[int, str]]:

@@ -65,7 +65,7 @@ def _by_start(runs: Runs) -> Runs:
 
 
 def _lanes(table: pa.Table, titles: Titles) -> tuple[Ints, tuple[str, ...]]:
-    """The lane of each execution: its program, with the device where there are several; most executions do not make a lane first."""
+    """The lane of each execution: its program, with the device where there are several; most time first."""
     names, numbers = words(table, "hlo_module"), table["program_id"].to_pylist()
     devices = ints(table, "device_id")
     several = len(np.unique(devices)) > 1
@@ -73,7 +73,9 @@ def _lanes(table: pa.Table, titles: Titles) -> tuple[Ints, tuple[str, ...]]:
     seen: dict[tuple[str | None, int | None, int], int] = {}
     lane = np.array([seen.setdefault(key, len(seen)) for key in keys], np.int64)
     labels = [titles.get((n, p), n or "unknown program") + (f", GPU {d}" if several else "") for n, p, d in seen]
-    time = np.bincount(lane, weights=np.maximum(ints(table, "kernel_time_ns"), 0), minlength=len(seen))
+    time = np.maximum(ints(table, "kernel_time_ns"), 0)
+    time = time if time.any() else np.maximum(ints(table, "busy_time_ns"), 0)
+    time = np.bincount(lane, weights=time, minlength=len(seen))
     place = np.empty(len(seen), np.int64)
     place[np.lexsort((np.arange(len(seen)), -time))] = np.arange(len(seen))
     ordered = sorted(range(len(seen)), key=lambda i: place[i])
@@ -107,7 +109,10 @@ def _title(titles: Titles, record: Record | None) -> str:
         return "Executions over time"
     name = titles.get((record["hlo_module"], record["program_id"]), record["hlo_module"] or "unknown program")
     text = f"{count(record['executions'])} executions of {name}" if record["executions"] != 1 else f"One execution of {name}"
-    text += f": {duration(record['kernel_time_ns'])} of kernels each" if record["kernel_time_ns"] else ": no kernels"
+    if record["kernel_time_ns"]:
+        text += f": {duration(record['kernel_time_ns'])} of kernels each"
+    elif record["busy_time_ns"]:
+        text += f": {duration(record['busy_time_ns'])} of GPU work each, no kernel recorded"
     gap = record["host_gap_ns"]
     return text if gap is None or gap != gap else f"{text}, the GPU idle for {duration(gap)} before"
 

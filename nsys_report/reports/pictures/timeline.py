@@ -160,7 +160,10 @@ def _title(record: dict[str, object], table: pa.Table, program: str, role: str) 
     kernels = record["kernel_count"] or 0
     if not kernels:
         moved = pc.sum(table["bytes"]).as_py()
-        return f"{which}: no kernel in {span}" + (f", {size(moved)} copied" if moved else "")
+        kind, kinds = codes(table, "activity")
+        graphs = int((kind == kinds.index("graph")).sum()) if "graph" in kinds else 0
+        text = f"{things(graphs, 'whole graph')} in {span}, no kernel recorded" if graphs else f"no kernel in {span}"
+        return f"{which}: {text}" + (f", {size(moved)} copied" if moved else "")
     text = f"{which}: {things(float(str(kernels)), 'kernel')} in {span}"
     spent = _spent(table)
     if spent:

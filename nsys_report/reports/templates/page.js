@@ -38,12 +38,10 @@
         model.setv({ grid_line_color: grid });
       } else if (type === "CategoricalColorMapper" && model.tags.length) {
         model.palette = entry(model.tags[0], dark ? "dark" : "light");
-      } else if (type === "GlyphRenderer" && model.tags.includes("ink")) {
-        const glyph = model.glyph;
-        if (glyph.type === "Text") glyph.text_color = { value: ink };
-        else glyph.line_color = { value: ink };
-      } else if (type === "GlyphRenderer" && model.tags.includes("ground")) {
-        model.glyph.line_color = { value: dark ? "#1d2127" : "#ffffff" };
+      } else if (model.tags.includes("ink") || model.tags.includes("ground")) {
+        const color = model.tags.includes("ink") ? ink : dark ? "#1d2127" : "#ffffff";
+        if (type === "Text") model.text_color = { value: color };
+        else model.line_color = { value: color };
       }
     }
   }
@@ -167,7 +165,8 @@
   });
   document.addEventListener("input", (event) => {
     const id = event.target.dataset?.for;
-    if (id && !event.target.classList.contains("pick")) filter(id);
+    if (event.target.classList.contains("more")) box(id).classList.toggle("wide", event.target.checked);
+    else if (id && !event.target.classList.contains("pick")) filter(id);
   });
   document.addEventListener("change", (event) => {
     if (event.target.classList.contains("pick")) show(event.target.dataset.for, Number(event.target.value));
@@ -227,7 +226,7 @@
       const left = Math.max(d.left[at], start), right = Math.min(d.right[at], end), wide = (right - left) * pixels;
       if (!(wide > 4)) continue;
       cuts.x.push(d.left[at]); cuts.low.push(d.bottom[at]); cuts.high.push(d.top[at]);
-      const letters = Math.floor((wide - 8) / 6.2);
+      const letters = Math.floor((wide - 6) / 7);
       const full = d.bytes[at] === "–" ? d.name[at] : `${d.name[at]} · ${d.bytes[at]}`;
       const said = letters >= full.length ? full : shorten(d.name[at], letters);
       if (letters < Math.min(8, d.name[at].length)) continue;
@@ -342,7 +341,11 @@
     } else {
       chart.source = doc.get_model_by_name(`${spec.id}-source`);
     }
-    if (spec.kind === "runs") chart.source.selected.change.connect(() => tappedRun(chart));
+    if (spec.kind === "runs") {
+      const names = doc.get_model_by_name(`${spec.id}-names`);
+      range.change.connect(() => { names.data = { ...names.data, x: names.data.x.map(() => range.start) }; });
+      chart.source.selected.change.connect(() => tappedRun(chart));
+    }
     if (spec.kind === "timeline") {
       const source = (name) => doc.get_model_by_name(`${spec.id}-${name}`);
       chart.cuts = source("cuts");
