@@ -16,7 +16,7 @@ from nsys_report.findings.thresholds import threshold
 from nsys_report.joined import Joined
 
 PACED = 0.3
-"""Share of a step that the device waits for the host from which the host sets the pace."""
+"""Share of a step that the device is idle from which a host that never waits for it sets the pace."""
 
 
 def find(
@@ -112,7 +112,7 @@ def _caveat(step: Step) -> str:
     idle = step.wall_ns - step.kernel_ns
     waits = step.part(("copies", "waiting_for_result"), ("copies", "to_host"), ("host", "synchronising"))
     launching = step.part(("launch", "launch_call"), ("launch", "launch_latency"))
-    if launching >= PACED * step.wall_ns:
+    if launching >= step.kernel_ns:
         return " The host's launches set this program's pace: only fewer launches shorten the step."
     if idle >= PACED * step.wall_ns and waits == 0:
         return " The host sets this program's pace and never waits for the device: shorter kernels shorten no step before it does."

@@ -150,6 +150,13 @@ def test_a_loop_run_from_the_host() -> None:
     assert split.confidence == "possible" and "launches set this program's pace" in split.basis
 
 
+def test_where_launches_set_the_pace_shorter_kernels_are_no_sure_gain() -> None:
+    """Without graphs the GPU waits longer for launches than its kernels take; with one launch a step it does not."""
+    assert findings("decode_nocb")["split-product"].confidence == "possible"
+    assert findings("decode_scan_nocb")["split-product"].confidence == "likely", "1.0 ms of kernels, 0.5 ms waiting for launches"
+    assert findings("decode")["split-product"].confidence == "likely"
+
+
 def test_all_training_state_crosses_the_host() -> None:
     found = findings("train_host")["state-crosses-host"]
     parameters = 4 * (2048 * 2048 + 2048) * 4
