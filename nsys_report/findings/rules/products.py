@@ -44,8 +44,8 @@ def split_products(context: Context, step: Step) -> Iterator[Draft]:
             f"{duration(context.bytes_ns(2 * written))} at the roof, and more in fact."
         ),
         remedy=(
-            f"Keep the product whole{_rule_of_splitting(step, firsts)}: give it two rows or more (pad the batch by a row), or merge weights "
-            "that share their input (q, k and v) into one larger matrix; a kernel of your own for matrix times vector (Pallas, Triton) "
+            f"Keep the product whole{_rule_of_splitting(step, firsts)}: give it two rows or more (pad the batch by a row), or merge "
+            "weights that share their input (q, k and v) into one larger matrix; a kernel of your own for matrix times vector (Pallas, Triton) "
             "does as well."
         ),
         confidence="likely",
