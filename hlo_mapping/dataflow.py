@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from hlo_mapping.errors import HloError
 from hlo_mapping.ir import Alias, Computation, Instruction, Module, Operand
 from hlo_mapping.shape import Shape
 
@@ -103,11 +104,15 @@ class Graph:
 
 
 def build_graph(module: Module) -> Graph:
-    """The graph of everything that the module's entry computation executes."""
+    """The graph of everything that the module's entry computation executes. HloError where it uses what the module does not hold."""
     graph = Graph(module)
     builder = _Builder(graph)
     arguments = [builder.entry_parameter(p) for p in module.entry.parameters]
-    result = builder.computation(module.entry, arguments, -1)
+    try:
+        result = builder.computation(module.entry, arguments, -1)
+    except (KeyError, IndexError, ValueError) as error:
+        where = module.source or module.name
+        raise HloError(f"{where}: the module is not whole: {error}", "Dump it again; a run that was cut short leaves such files.") from None
     builder.settle()
     graph.outputs = tuple(builder.find(n) for n in _leaves(result))
     graph.users = [[] for _ in graph.ops]

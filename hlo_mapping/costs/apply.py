@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import ceil, log2
 
 from hlo_mapping.classification.evidence import WEIGHT
+from hlo_mapping.classification.kinds import WEIGHTS
 from hlo_mapping.classification.rules import Launch, Verdict
 from hlo_mapping.costs.calls import is_known, leave_out_workspace
 from hlo_mapping.costs.flops import product_flops, result_shape, transform_flops
@@ -61,9 +62,24 @@ def _add_sort_passes(graph: Graph, launch: Launch, traffic: Traffic) -> None:
 
 
 def _weight_bytes(launch: Launch, traffic: Traffic) -> int:
-    """Bytes read of model parameters where they are stored; converted copies and products written out are not parameters."""
+    """Bytes read of model parameters where they are stored; converted copies and products written out are not parameters.
+
+    A copy made before a loop and read in it stands for the parameter in every iteration, with the bytes that are stored.
+    """
     roles = launch.program.roles
-    return sum(size for node, size in traffic.reads.items() if roles.role.get(node) == WEIGHT)
+    stored = sum(size for node, size in traffic.reads.items() if roles.role.get(node) == WEIGHT)
+    return stored + sum(_kept_bytes(launch, node, size) for node, size in traffic.reads.items())
+
+
+def _kept_bytes(launch: Launch, node: int, size: int) -> int:
+    """The stored bytes of a parameter's copy that was made outside of the launch's loop."""
+    graph, contents, kinds = launch.program.graph, launch.program.contents, launch.program.kinds
+    loop = launch.kernel.loop
+    if loop < 0 or node in graph.parameters or kinds.kind[node] != WEIGHTS or graph.inside(node, loop):
+        return 0
+    bits = [BITS.get(graph.shapes[n].element_type, 0) for n in contents.sources(contents.pure[node])]
+    copied = BITS.get(graph.shapes[node].element_type, 0)
+    return size * min(max(bits, default=0), copied) // copied if copied else 0
 
 
 def _cache_bytes(launch: Launch, traffic: Traffic, verdict: Verdict | None) -> dict[str, int]:

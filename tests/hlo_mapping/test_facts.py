@@ -11,9 +11,10 @@ import pytest
 from hlo_mapping.columns import FACTS
 from hlo_mapping.dump.index import index_dump
 from hlo_mapping.dump.program import Program
+from hlo_mapping.errors import HloError
 from hlo_mapping.facts import analyse, instruction_facts
 from hlo_mapping.text.parser import parse_module
-from tests.hlo_mapping.hlo_samples import FIXTURES, captured, captured_rows, program_rows, total
+from tests.hlo_mapping.hlo_samples import FIXTURES, captured, captured_rows, module, program_rows, rows, total
 
 LAYER = 2 * 2048 * 2048 + 2 * 2048 * 1024 + 3 * 2048 * 6144
 """Values of a layer's matrices: q and o, k and v, gate, up and down."""
@@ -148,6 +149,42 @@ def test_the_table_has_the_promised_columns() -> None:
 def test_a_program_without_a_module_has_no_facts(tmp_path: Path) -> None:
     empty = Program(7, "jit_f", None, (), False, False, ("no module",), tmp_path)
     assert instruction_facts(empty).equals(pa.table({f.name: pa.array([], f.type) for f in FACTS}, schema=FACTS))
+
+
+KEPT = """%cond (c: (s32[], bf16[8,64], bf16[64,64])) -> pred[] {
+  %c = (s32[], bf16[8,64], bf16[64,64]) parameter(0)
+  %limit = s32[] constant(4)
+  ROOT %less = pred[] compare(%c#0, %limit), direction=LT
+}
+%body (t: (s32[], bf16[8,64], bf16[64,64])) -> (s32[], bf16[8,64], bf16[64,64]) {
+  %t = (s32[], bf16[8,64], bf16[64,64]) parameter(0)
+  %one = s32[] constant(1)
+  %next = s32[] add(%t#0, %one)
+  %dot = bf16[8,64] dot(%t#1, %t#2), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT %r = (s32[], bf16[8,64], bf16[64,64]) tuple(%next, %dot, %t#2)
+}"""
+
+
+def test_weights_converted_before_a_loop_count_as_stored_in_every_iteration() -> None:
+    found = rows(
+        module(
+            """%x = bf16[8,64] parameter(0)
+            %q = s8[64,64] parameter(1)
+            %w = bf16[64,64] convert(%q)
+            %zero = s32[] constant(0)
+            %start = (s32[], bf16[8,64], bf16[64,64]) tuple(%zero, %x, %w)
+            ROOT %loop = (s32[], bf16[8,64], bf16[64,64]) while(%start), condition=%cond, body=%body""",
+            KEPT,
+        )
+    )
+    assert (found["w"]["kernel_class"], found["w"]["weight_bytes"]) == ("weights", 64 * 64)
+    assert found["dot"]["bytes_accessed"] == 2 * 8 * 64 * 2 + 64 * 64 * 2
+    assert found["dot"]["weight_bytes"] == 64 * 64
+
+
+def test_a_module_that_is_not_whole_is_said_to_be() -> None:
+    with pytest.raises(HloError, match="the module is not whole"):
+        rows(module("%x = (f32[8], f32[8]) parameter(0)\nROOT %k = f32[8] negate(%x#7)"))
 
 
 def test_large_modules_take_seconds() -> None:
