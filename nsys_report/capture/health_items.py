@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from nsys_report.capture.arrays import integers
 from nsys_report.capture.model import Capture
+from nsys_report.words import duration, size
 
 Severity = Literal["ok", "info", "warning", "fatal"]
 GraphMode = Literal["node", "graph", "hidden", "none"]
@@ -96,7 +97,7 @@ def range_items(capture: Capture, modules: int) -> list[HealthItem]:
         return []
     remedy = "capture with nsys profile -t cuda,nvtx"
     if not any(t.startswith("NVTX_EVENTS") for t in capture.tables):
-        return [HealthItem("ranges", "info", "no NVTX ranges: executions are found from launches and the dump", remedy)]
+        return [HealthItem("ranges", "info", "no NVTX ranges: XLA's executions can only be found from launches and the dump", remedy)]
     if not modules:
         return [HealthItem("ranges", "info", "NVTX ranges, but none of XLA's: no XLA program ran, or it ran before the capture")]
     return [HealthItem("ranges", "ok", f"XLA's NVTX ranges are there: {modules:,} executions by their account")]
@@ -142,7 +143,7 @@ def overhead_items(capture: Capture) -> list[HealthItem]:
     union = int(np.maximum(end - np.maximum(start, before), 0).sum())
     if not union or last <= first:
         return []
-    text = f"the profiler itself took {union / 1e6:.1f} ms ({_share(union, last - first)}) of the time between first and last GPU activity"
+    text = f"the profiler itself took {duration(union)} ({_share(union, last - first)}) of the time between first and last GPU activity"
     if union / (last - first) <= OVERHEAD_WARNING:
         return [HealthItem("overhead", "info", text)]
     return [HealthItem("overhead", "warning", text, "trace less: -t cuda,nvtx -s none --cpuctxsw=none, and warm up before the capture")]
@@ -157,8 +158,8 @@ def copy_items(capture: Capture, unrecorded: int) -> list[HealthItem]:
     slow = work.filter(pageable)
     items = []
     if slow.num_rows:
-        size = int(pc.sum(slow.column("bytes")).as_py() or 0)
-        text = f"{slow.num_rows:,} copies ({size:,} bytes) use pageable host memory, which the driver stages"
+        moved = size(pc.sum(slow.column("bytes")).as_py() or 0)
+        text = f"{slow.num_rows:,} copies ({moved}) use pageable host memory, which the driver stages"
         items.append(HealthItem("pageable", "info", text, "copy from pinned memory"))
     if unrecorded:
         items.append(HealthItem("unrecorded-copies", "info", f"{unrecorded:,} copy and memset calls left no GPU record"))

@@ -5,22 +5,84 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsys_report.reports.model import Notice, Section
+from hlo_mapping.dump.index import index_dump
+from nsys_report.reports.model import Notice, Section, Severity
 from nsys_report.reports.notices import all_notices, health_notices
-from nsys_report.reports.units import share, things
+from nsys_report.reports.units import count, share, things
 from nsys_report.reports.whole import headline
 
 if TYPE_CHECKING:
     from nsys_report.reports.build import Subject
 
+WELL = 0.9
+"""Share of the kernel time joined with confidence from which a dump fits."""
+METHODS = {"nvtx": "XLA's NVTX ranges", "sequence": "what they launch"}
+DUMP_HINT = "Give the dump that the same run wrote; `report` shows under Coverage what was not joined."
+WINDOW_HINT = "Wait for the device (block_until_ready) before cudaProfilerStart and cudaProfilerStop."
+
 
 def check_section(subject: Subject) -> Section:
     """One capture's check, in about a dozen lines."""
     own = [notice for notice in all_notices(subject) if notice.slug not in {item.slug for item in subject.health.items}]
-    notices = (*health_notices(subject.health, everything=True), *_executions(subject), *_coverage(subject), *own)
-    return Section("check", subject.name, (headline(subject),), notices=notices, module=subject.name)
+    notices = (
+        *_records(subject),
+        *health_notices(subject.health, everything=True),
+        *_executions(subject),
+        *_dump(subject),
+        *_coverage(subject),
+        *own,
+        *_ceilings(subject),
+    )
+    kept = tuple(notice for notice in notices if notice.slug != "kernels" or notice.severity != "ok")  # the records say it
+    return Section("check", subject.name, (headline(subject), *_answers(subject)), notices=kept, module=subject.name)
+
+
+def _answers(subject: Subject) -> Iterable[str]:
+    """The questions that people bring, by whether this capture and dump answer them."""
+    answers = dict(_questions(subject))
+    for answered, words in ((True, "It answers"), (False, "It does not answer")):
+        chosen = [question for question, found in answers.items() if found is answered]
+        if chosen:
+            yield f"{words}: {'; '.join(chosen)}."
+
+
+def _questions(subject: Subject) -> Iterable[tuple[str, bool]]:
+    damaged, joined = subject.health.is_damaged, subject.results.joined_share or 0.0
+    runs = bool(len(subject.joined.executions)) and not damaged
+    kernels = bool(subject.health.kernels) and not damaged
+    yield "which kernels take the time", kernels
+    yield "which programs ran, how long, and the gaps between them", runs
+    yield "what the host did in the gaps", runs and bool(len(subject.joined.capture.runtime))
+    yield "which HLO instructions and classes take the time", kernels and runs and joined >= WELL
+    yield "how far from the bandwidth ceiling", kernels and runs and joined >= WELL and subject.results.ceilings.roof is not None
+
+
+def _records(subject: Subject) -> Iterable[Notice]:
+    """What was recorded, and which tables are absent or empty."""
+    capture = subject.joined.capture
+    kinds = _words(subject.joined.activities["activity"])
+    kernels, graphs = kinds.get("kernel", 0), kinds.get("graph", 0)
+    nvtx = sum(rows for name, rows in capture.tables.items() if name.startswith("NVTX_EVENTS"))
+    recorded = {
+        "kernels": kernels,
+        "copies and memsets": kinds.get("memcpy", 0) + kinds.get("memset", 0),
+        "API calls": len(capture.runtime),
+        "NVTX events": nvtx,
+        "synchronisations": len(capture.synchronizations),
+        "allocations": len(capture.memory_usage),
+    }
+    there = ", ".join(f"{count(number)} {name}" for name, number in recorded.items() if number) or "nothing"
+    absent = ", ".join(name for name, number in recorded.items() if not number)
+    text = f"Recorded: {there}." + (f" Not recorded: {absent}." if absent else "")
+    yield Notice("records", text, severity="ok" if kernels or graphs else "info")
+
+
+def _words(column: pa.ChunkedArray) -> dict[str, int]:
+    """How often each word of a column occurs."""
+    return {str(entry["values"]): entry["counts"] for entry in pc.value_counts(column).to_pylist()}
 
 
 def _executions(subject: Subject) -> Iterable[Notice]:
@@ -28,14 +90,39 @@ def _executions(subject: Subject) -> Iterable[Notice]:
     table = subject.joined.executions
     if not len(table):
         return
-    methods = ", ".join(sorted(str(m) for m in pc.unique(table["cut_method"].cast("string")).to_pylist() if m is not None))
-    programs = len(subject.results.modules)
-    text = f"{things(len(table), 'execution')} of {things(programs, 'program')}, found by {methods}."
+    methods = sorted(_words(table["cut_method"]).items(), key=lambda item: -item[1])
+    found = {METHODS.get(method, method): number for method, number in methods}
+    by = " and ".join(found) if len(found) == 1 else " and ".join(f"{method} ({count(number)})" for method, number in found.items())
+    text = f"{things(len(table), 'execution')} of {things(len(subject.results.modules), 'program')}, found by {by}."
     yield Notice("executions", text, severity="ok")
     cut = len(table) - (pc.sum(table["is_complete"]).as_py() or 0)
     if cut:
-        text = f"{things(cut, 'execution')} cut off by the capture's window or lost records; figures leave them out."
-        yield Notice("cut-off", text, "Wait for the device (block_until_ready) before cudaProfilerStart and cudaProfilerStop.", "info")
+        yield Notice(
+            "cut-off", f"{things(cut, 'execution')} cut off by the window or lost records; figures leave them out.", WINDOW_HINT, "info"
+        )
+
+
+def _dump(subject: Subject) -> Iterable[Notice]:
+    """What the dump holds of what ran."""
+    if subject.xla_dump is None:
+        return
+    dump, programs = index_dump(subject.xla_dump), subject.joined.programs
+    ran = [(row["program_id"], row["hlo_module"]) for row in subject.results.modules.select(["program_id", "hlo_module"]).to_pylist()]
+    known = sum(number is None or number in programs for number, _ in ran)
+    text = f"The dump holds {things(len(dump.numbers), 'program')}, {_of(known, len(ran))} among them"
+    bare = sum(not p.has_thunk_sequence for p in programs.values())
+    if bare:
+        text += f"; of {count(bare)} no thunk sequence, so that the schedule of the HLO stands for it"
+    severity: Severity = "info" if not ran else "ok" if known == len(ran) else "warning"
+    yield Notice("dump", f"{text}.", DUMP_HINT if 2 * known < len(ran) else "", severity)
+    for problem in dump.problems:
+        yield Notice("dump-problem", f"{problem[:1].upper()}{problem[1:]}.", "Give each run an empty directory.", "warning")
+
+
+def _of(part: int, whole: int) -> str:
+    if not whole:
+        return "none that is known to have run"
+    return f"all {count(whole)} that ran" if part == whole else f"{count(part)} of the {count(whole)} that ran"
 
 
 def _coverage(subject: Subject) -> Iterable[Notice]:
@@ -44,5 +131,12 @@ def _coverage(subject: Subject) -> Iterable[Notice]:
     if joined is None or not len(subject.joined.executions) or subject.xla_dump is None:
         return
     text = f"{share(joined)} of the kernel time is joined to HLO instructions with confidence."
-    hint = "Give the dump that the same run wrote; `report` shows under Coverage what was not joined." if joined < 0.9 else ""
-    yield Notice("coverage", text, hint, "ok" if joined >= 0.9 else "warning")
+    yield Notice("coverage", text, DUMP_HINT if joined < WELL else "", "ok" if joined >= WELL else "warning")
+
+
+def _ceilings(subject: Subject) -> Iterable[Notice]:
+    """Whether there is anything to measure bandwidths against."""
+    ceilings = subject.results.ceilings
+    if ceilings.measured is None:
+        text = "No measured bandwidth is known of this GPU" + ("" if ceilings.nominal else ", and no nominal one") + "."
+        yield Notice("ceilings", text, "nsys-report ceilings measure on it, or --ceiling measured=GB/s.", "info")

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -210,8 +211,21 @@ def test_narrowing_to_a_program_and_an_execution(capsys: pytest.CaptureFixture[s
 def test_check_says_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "check", CAPTURE, "--xla-dump", DUMP)
     assert code == 0
-    assert "✓ 1,620 kernels are recorded." in out
-    assert "✓ 40 executions of 3 programs, found by nvtx." in out
+    assert "✓ Recorded: 1,620 kernels, " in out and "Not recorded: allocations." in out
+    assert "✓ 40 executions of 3 programs, found by XLA's NVTX ranges." in out
+    assert "✓ The dump holds 4 programs, all 3 that ran among them." in out
+    assert "It answers: which kernels take the time; " in out and "It does not answer" not in out
+
+
+def test_check_says_what_cannot_be_answered(capsys: pytest.CaptureFixture[str], fixture_path: Callable[..., Path]) -> None:
+    code, out, _ = run(capsys, "check", CAPTURE)
+    assert code == 0
+    assert "It does not answer: which HLO instructions and classes take the time; how far from the bandwidth ceiling." in out
+    _, out, _ = run(capsys, "check", CAPTURE, "--xla-dump", fixture_path("train", "xla_dump"))
+    assert "none of the 3 that ran" in out or "0 of the 3 that ran" in out
+    _, out, _ = run(capsys, "check", fixture_path("decode_graph", "capture.sqlite"))
+    assert "It answers" not in out
+    assert "→ Capture again with nsys profile --cuda-graph-trace=node" in out
 
 
 def test_ceilings_lists_the_gpus(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from nsys_report.analysis import analyse, find_ceilings
@@ -49,7 +50,9 @@ def health(*items: HealthItem, xla_modules: int = 0) -> Health:
 def subject(rows: list[dict[str, Any]], facts: list[dict[str, Any]] = FACTS, **more: Any) -> Subject:
     """A subject with ceilings of 2,000 and 4,000 GB/s."""
     made = joined(rows, facts, more.pop("executions", None))
-    capture = SimpleNamespace(**vars(made.capture) | {"info": INFO, "path": Path("capture.sqlite")})
+    nothing = {name: (pa.table({"start_ns": pa.array([], pa.int64())})) for name in ("synchronizations", "memory_usage")}
+    about = {"info": INFO, "path": Path("capture.sqlite"), "tables": {}}
+    capture = SimpleNamespace(**vars(made.capture) | about | nothing)
     made = replace(made, capture=capture, notes=more.pop("notes", ()))  # type: ignore[arg-type]
     ceilings = override(find_ceilings("none"), {"measured": 2000.0, "nominal": 4000.0})
     return Subject("capture.sqlite", made, analyse(made, ceilings), more.pop("health", health()), **more)
@@ -205,8 +208,13 @@ def test_the_worst_lack_comes_first_and_what_is_well_is_left_to_the_check() -> N
     found = part(DECODE, health=judged, xla_dump=DUMP)
     assert [(n.slug, n.severity) for n in found.notices] == [("graphs", "error"), ("window-end", "warning")]
     assert found.notices[0].hint == "nsys profile --cuda-graph-trace=node."
-    checked = check_section(subject(DECODE, health=judged, xla_dump=DUMP))
-    assert [n.slug for n in checked.notices] == ["kernels", "window-end", "graphs", "executions", "coverage"]
+    assert [n.slug for n in check_section(subject(DECODE, health=judged)).notices] == [
+        "records",
+        "window-end",
+        "graphs",
+        "executions",
+        "no-dump",
+    ]
 
 
 def test_cut_off_executions_are_counted_and_left_out() -> None:
