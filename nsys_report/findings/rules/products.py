@@ -45,8 +45,8 @@ def split_products(context: Context, step: Step) -> Iterator[Draft]:
         ),
         remedy=(
             f"Keep the product whole{_rule_of_splitting(step, firsts)}: give it two rows or more (pad the batch by a row), or merge "
-            "weights that share their input (q, k and v) into one larger matrix; a kernel of your own for matrix times vector (Pallas, Triton) "
-            "does as well."
+            "weights that share their input (q, k and v) into one larger matrix; a kernel of your own for matrix times vector (Pallas, "
+            "Triton) does as well."
         ),
         confidence="likely",
         basis=f"Both kernels' time less what their weights take at {rate / 1e9:,.0f} GB/s, as the program's whole products reach it",
