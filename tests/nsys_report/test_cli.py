@@ -211,6 +211,7 @@ def test_narrowing_to_a_program_and_an_execution(capsys: pytest.CaptureFixture[s
 def test_check_says_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "check", CAPTURE, "--xla-dump", DUMP)
     assert code == 0
+    out = " ".join(out.split())
     assert "✓ Recorded: 1,620 kernels, " in out and "Not recorded: allocations." in out
     assert "✓ 40 executions of 3 programs, found by XLA's NVTX ranges." in out
     assert "✓ The dump holds 4 programs, all 3 that ran among them." in out
