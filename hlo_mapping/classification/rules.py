@@ -199,7 +199,9 @@ def _cache_read(launch: Launch) -> Verdict | None:
         return Verdict("kv_write", "entry", "prepares an entry that is only written back into its cache")
     moved = [n for n in launch.nodes if graph.ops[n] in ("gather", "dynamic-slice", "slice") and kinds.kind[n] == CACHE]
     if not moved and all(contents.version[r] in launch.program.roles.caches for r in results):
-        return Verdict("other", "copy", "copies a cache")
+        if all(graph.shapes[r].element_type == graph.shapes[contents.version[r]].element_type for r in results):
+            return Verdict("other", "copy", "copies a cache")
+        return Verdict("kv_gather", "convert", "reads a cache into a buffer of another type")
     return Verdict("kv_gather", "gather" if "gather" in launch.ops else "slice", "reads entries of a cache into a buffer of their own")
 
 

@@ -65,7 +65,7 @@ def _forward_uses(graph: Graph, c: Contents, uses: Uses, updates: set[int]) -> s
         mask |= max(c.pure[table], 0)
     for node, operand, _ in uses.scales:
         spread = before_broadcast(graph, operand)[1]
-        if spread or node not in updates:
+        if spread or node not in updates or node in uses.products:
             mask |= c.pure[operand]
     return set(c.sources(mask)) & set(graph.parameters)
 

@@ -91,11 +91,13 @@ def _cache_bytes(launch: Launch, traffic: Traffic, verdict: Verdict | None) -> d
     read = sum(size for node, size in traffic.reads.items() if is_cache_storage(launch, node))
     written = 0
     if kind == ("kv_write", "update"):
-        for result, size in traffic.writes.items():
-            if contents.version[result] in roles.caches and contents.written[result]:
-                new = min(size, new_bytes(launch, result))
-                written += new
-                read = max(0, read - size) if new < size else read
+        updated = {r: s for r, s in traffic.writes.items() if contents.version[r] in roles.caches and contents.written[r]}
+        stored = {r: s for r, s in updated.items() if is_cache_storage(launch, r)}
+        for result, size in stored.items():
+            new = min(size, new_bytes(launch, result))
+            written += new
+            if new < size and len(stored) == len(updated):  # a copy in another type beside it is read out, not put back
+                read = max(0, read - size)
     return {"kv_read_bytes": read, "kv_write_bytes": written}
 
 
@@ -104,6 +106,8 @@ def is_cache_storage(launch: Launch, node: int) -> bool:
     graph, contents = launch.program.graph, launch.program.contents
     root = contents.version[node]
     if root not in launch.program.roles.caches:
+        return False
+    if graph.shapes[node].element_type != graph.shapes[root].element_type:
         return False
     while graph.ops[node] in RESHAPING:
         node = graph.inputs[node][0]
