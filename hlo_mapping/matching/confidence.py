@@ -39,10 +39,11 @@ def fit(exact: int, extra: int, missing: int, launches: int, free: int) -> float
     return None if judged <= 0 else exact / judged
 
 
-def judge(automaton: Automaton, codes: np.ndarray, steps: np.ndarray, quality: float | None, tied: int) -> tuple[np.ndarray, np.ndarray]:
+def judge(automaton: Automaton, codes: np.ndarray, steps: np.ndarray, quality: float | None, readings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Method and confidence of each launch of one execution (-1 and nan where no instruction was found).
 
-    `quality` is the execution's fit (None where nothing can be judged), `tied` how many programs with other instruction names fit as well.
+    `quality` is the execution's fit (None where nothing can be judged), `readings` for each step (and one more) how many different
+    answers programs that fit as well would give.
     """
     kinds = np.array([s.kind for s in automaton.schedule.steps] + [""], object)
     exact = np.array([s >= 0 and (automaton.accept(s, c) or (1, 0))[1] == 1 for s, c in zip(steps.tolist(), codes.tolist(), strict=True)], bool)
@@ -62,8 +63,7 @@ def judge(automaton: Automaton, codes: np.ndarray, steps: np.ndarray, quality: f
     confidence[ordered] = np.minimum(confidence[ordered], 0.6)
     if quality is None or quality < GOOD_FIT:
         confidence = np.minimum(confidence, NO_EVIDENCE)
-    if tied:
-        confidence = confidence / (tied + 1)
+    confidence = confidence / readings[steps]
     confidence[steps < 0] = np.nan
     return method, confidence
 

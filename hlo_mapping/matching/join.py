@@ -102,7 +102,7 @@ class _Undivided:
     codes: np.ndarray
     steps: np.ndarray
     quality: float | None
-    tied: int
+    readings: np.ndarray
     rows: list[np.ndarray] = field(default_factory=list)
     pauses: list[np.ndarray] = field(default_factory=list)
 
@@ -179,12 +179,13 @@ class _Join:
                 found = align(plan_.automaton, codes)
                 quality = self.quality(plan_, codes, found.steps, found.exact, found.extra, found.missing)
                 # XLA's range is evidence of its own: where the launches cannot be judged they are the annotated program's
-                self.remember(key, plan_, codes, found.steps, 1.0 if quality is None else quality, 0, number)
+                sure = np.ones(plan_.schedule.end + 1, np.int64)
+                self.remember(key, plan_, codes, found.steps, 1.0 if quality is None else quality, sure, number)
                 self.cut_off[key] = found.cut_start or found.cut_end
             quality, complete = self.judged[key][4], not self.cut_off[key]
             if quality is None or quality >= confidence.POOR_FIT:
                 self.write(rows, key)
-            else:
+            elif not self.knows(program, self.annotations.instruction[rows]):
                 program = None
         self.execution[rows] = len(self.executions)
         self.executions.append(
@@ -194,6 +195,13 @@ class _Join:
         said = self.annotations.instruction[rows]
         if (said >= 0).any():
             self.overrule(rows, said, number)
+
+    def knows(self, program: Program | None, said: np.ndarray) -> bool:
+        """Whether a program has the instructions that annotations name: then it is the one, however badly its schedule fits."""
+        names = [self.annotations.instructions[c] for c in np.unique(said[said >= 0]).tolist()]
+        if program is None or program.module is None or not names:
+            return False
+        return sum(program.module.instruction(n) is not None for n in names) >= confidence.GOOD_FIT * len(names)
 
     def overrule(self, rows: np.ndarray, said: np.ndarray, number: int) -> None:
         """Where a range names the instruction, it is that one whatever the schedule says."""
@@ -221,13 +229,13 @@ class _Join:
         mine = steps[segment.start : segment.end]
         close = [self.plans.plans[r].program for r, dearer in segment.rivals if dearer < 0.25]
         tied = tuple((p.name, p.number) for p in (*plan_.twins, *close))
-        other_names = len({name for name, _ in tied} - {plan_.program.name})
         key = (plan_.program.number, codes.tobytes(), mine.tobytes(), tied)
         if key not in self.judged:
             quality = self.quality(plan_, codes, mine, segment.exact, segment.extra, segment.missing)
-            self.remember(key, plan_, codes, mine, quality, other_names, plan_.program.number)
+            readings = self.plans.readings(plan_, len(close))
+            self.remember(key, plan_, codes, mine, quality, readings, plan_.program.number)
             if neighbouring_calls(plan_.automaton, mine):
-                self.undivided[key] = _Undivided(plan_, codes, mine.copy(), quality, other_names)
+                self.undivided[key] = _Undivided(plan_, codes, mine.copy(), quality, readings)
         quality = self.judged[key][4]
         if quality is not None and quality < confidence.POOR_FIT:
             return False
@@ -238,7 +246,8 @@ class _Join:
             if len(pattern.pauses) < MOST_PAUSES:
                 pattern.pauses.append(stream.pauses[offset + segment.start : offset + segment.end])
         self.execution[rows] = len(self.executions)
-        sure = (0.99 if quality is not None and quality >= confidence.GOOD_FIT else confidence.NO_EVIDENCE) / (other_names + 1)
+        names = len({plan_.program.name, *(name for name, _ in tied)})
+        sure = (0.99 if quality is not None and quality >= confidence.GOOD_FIT else confidence.NO_EVIDENCE) / names
         self.executions.append(
             FoundExecution(
                 plan_.program.name, plan_.program.number, plan_.program, "sequence", sure, quality,
@@ -253,7 +262,7 @@ class _Join:
             return
         steps = divide(pattern.plan.automaton, pattern.codes, pattern.steps, np.median(np.stack(pattern.pauses), axis=0))
         if (steps != pattern.steps).any():
-            self.remember(key, pattern.plan, pattern.codes, steps, pattern.quality, pattern.tied, pattern.plan.program.number)
+            self.remember(key, pattern.plan, pattern.codes, steps, pattern.quality, pattern.readings, pattern.plan.program.number)
             for rows in pattern.rows:
                 self.write(rows, key)
 
@@ -272,10 +281,12 @@ class _Join:
     def quality(self, plan_: Plan, codes: np.ndarray, steps: np.ndarray, exact: int, extra: int, missing: int) -> float | None:
         return confidence.fit(exact, extra, missing, len(codes), confidence.free_launches(plan_.automaton, codes, steps))
 
-    def remember(self, key: object, plan_: Plan, codes: np.ndarray, steps: np.ndarray, quality: float | None, tied: int, number: int) -> None:
-        names = [s.instruction for s in plan_.schedule.steps]
+    def remember(
+        self, key: object, plan_: Plan, codes: np.ndarray, steps: np.ndarray, quality: float | None, readings: np.ndarray, number: int
+    ) -> None:
+        names = self.plans.instructions[number]
         coded = np.array([self.code(number, n) if n is not None else NONE for n in names] + [NONE])
-        method, sure = confidence.judge(plan_.automaton, codes, steps, quality, tied)
+        method, sure = confidence.judge(plan_.automaton, codes, steps, quality, readings)
         instruction = coded[steps]
         method = np.where(instruction < 0, NONE, method)
         first = np.array([s.part == 0 for s in plan_.schedule.steps] + [True], bool)[steps]

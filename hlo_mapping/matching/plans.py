@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from hlo_mapping.dump.index import DumpIndex
 from hlo_mapping.dump.program import Program
 from hlo_mapping.matching.automaton import Automaton
@@ -34,11 +36,23 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """All distinct schedules of a dump over one alphabet, and which plan each program number has."""
+    """All distinct schedules of a dump over one alphabet, and which plan each program number has.
+
+    `instructions` holds for each program number its own instruction at each step: twins may number theirs differently.
+    """
 
     plans: tuple[Plan, ...]
     by_number: dict[int, int]
     programs: dict[int, Program]
+    instructions: dict[int, tuple[str | None, ...]]
+
+    def readings(self, plan: Plan, rivals: int = 0) -> np.ndarray:
+        """For each step of a plan how many different answers (module, instruction) its twins and `rivals` other programs would give."""
+        alike = [(p.name, self.instructions[p.number]) for p in (plan.program, *plan.twins)]
+        if len(alike) == 1:
+            return np.full(plan.schedule.end + 1, 1 + rivals)
+        counts = [len({(name, steps[s]) for name, steps in alike}) for s in range(plan.schedule.end)]
+        return np.array([*counts, 1]) + rivals
 
 
 def plan(programs: Iterable[Program], tokens: Sequence[Token]) -> Plans:
@@ -51,13 +65,15 @@ def plan(programs: Iterable[Program], tokens: Sequence[Token]) -> Plans:
             groups.setdefault(schedule.signature, []).append((program, schedule))
     plans: list[Plan] = []
     numbers: dict[int, int] = {}
+    instructions: dict[int, tuple[str | None, ...]] = {}
     for members in groups.values():
         members.sort(key=lambda m: m[0].number)
         program, schedule = members[-1]
-        for member, _ in members:
+        for member, own in members:
             numbers[member.number] = len(plans)
+            instructions[member.number] = tuple(s.instruction for s in own.steps)
         plans.append(Plan(Automaton(schedule, tokens), program, tuple(m for m, _ in members[:-1])))
-    return Plans(tuple(plans), numbers, known)
+    return Plans(tuple(plans), numbers, known, instructions)
 
 
 def candidates(dump: DumpIndex, tokens: Sequence[Token], named: Iterable[int] = ()) -> tuple[int, ...]:

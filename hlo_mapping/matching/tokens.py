@@ -7,6 +7,7 @@ order in which XLA recorded their nodes, each node once.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -74,7 +75,7 @@ def launch_streams(activities: pa.Table, host_functions: np.ndarray | None = Non
     rows, group = wanted[order], group[order]
     bounds = np.flatnonzero(np.diff(group, prepend=-1, append=-1))
     streams = []
-    for a, b in zip(bounds[:-1], bounds[1:], strict=True):
+    for a, b in pairwise(bounds.tolist()):
         stream = _stream(activities, rows[a:b], codes, launch[order[a:b]], process[order[a]], device[order[a]], thread[order[a]])
         streams.append(replace(stream, fresh=_fresh(host_functions, stream.rows), pauses=_pauses(activities, stream)))
     return tokens, tuple(streams)
@@ -109,7 +110,9 @@ def _pauses(activities: pa.Table, stream: LaunchStream) -> np.ndarray:
     begin = _numbers(activities.select(["launch_start_ns"]).take(stream.rows), "launch_start_ns", -1)
     end = _numbers(activities.select(["launch_end_ns"]).take(stream.rows), "launch_end_ns", -1)
     known = (begin[1:] >= 0) & (end[:-1] >= 0) & ~stream.inside[1:]
-    return np.concatenate([[-1], np.where(known, np.maximum(begin[1:] - end[:-1], 0), -1)]) if len(begin) else begin
+    pauses = np.full(len(begin), -1, np.int64)
+    pauses[1:] = np.where(known, np.maximum(begin[1:] - end[:-1], 0), -1)
+    return pauses
 
 
 def recorded_order(node: np.ndarray, launch_number: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -239,7 +242,8 @@ def _numbers(table: pa.Table, name: str, null: int) -> np.ndarray:
     column = table[name]
     if column.null_count:
         column = pc.fill_null(column, null)
-    return column.to_numpy().astype(np.int64, copy=False)
+    values: np.ndarray = column.to_numpy().astype(np.int64, copy=False)
+    return values
 
 
 def _group_codes(process: np.ndarray, device: np.ndarray, thread: np.ndarray) -> np.ndarray:

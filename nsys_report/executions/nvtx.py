@@ -163,4 +163,5 @@ def _dictionary(table: pa.Table, name: str) -> _Words:
 
 def _int(table: pa.Table, name: str, null: int = -1) -> np.ndarray:
     column = table[name]
-    return (pc.fill_null(column, null) if column.null_count else column).to_numpy().astype(np.int64, copy=False)
+    values: np.ndarray = (pc.fill_null(column, null) if column.null_count else column).to_numpy().astype(np.int64, copy=False)
+    return values
