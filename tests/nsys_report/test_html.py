@@ -1,0 +1,213 @@
+"""The page as text: it needs nothing else, runs nothing but its own scripts, and says what the report says."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nsys_report.cli import app
+from nsys_report.reports.html.content import build_page, hlo_text
+from nsys_report.reports.html.data import json_markup
+from nsys_report.reports.html.page import render
+from nsys_report.reports.model import Report
+from nsys_report.reports.pictures.build import build_pictures
+from nsys_report.reports.units import visible
+from tests.nsys_report.pages import FIXTURES, HOSTILE, analysed, hostile_capture, html_of, page_of, with_hostile_names
+
+pytest.importorskip("bokeh")
+
+
+class Read(HTMLParser):
+    """What a browser would find in a page: elements with their attributes, the text of scripts, the text of table cells."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.cells: list[str] = []
+        self.words: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag == "script":
+            self.scripts.append((dict(attrs), ""))
+        if tag in ("td", "th"):
+            self.cells.append("")
+        self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] == "script":
+            attrs, text = self.scripts[-1]
+            self.scripts[-1] = (attrs, text + data)
+        elif "style" not in self._open:
+            self.words.append(data)
+            if "td" in self._open or "th" in self._open:
+                self.cells[-1] += data
+
+    @property
+    def data(self) -> Any:
+        return json.loads(next(text for attrs, text in self.scripts if attrs.get("id") == "page-data"))
+
+
+def test_the_page_fetches_nothing() -> None:
+    read = Read(html_of("decode"))
+    links = [value for _, attrs in read.elements for name, value in attrs.items() if name in ("src", "href", "action", "data", "srcset")]
+    assert links and all(link is not None and link.startswith("#") for link in links)
+    assert not any(tag in ("link", "img", "iframe", "object", "embed", "base") for tag, _ in read.elements)
+    style = re.search(r"<style>(.*?)</style>", html_of("decode"), re.DOTALL)
+    assert style is not None and "url(" not in style[1] and "@import" not in style[1]
+
+
+def test_the_policy_lets_the_pages_own_scripts_run_and_nothing_else() -> None:
+    read = Read(html_of("decode"))
+    policy = next(str(attrs["content"]) for tag, attrs in read.elements if tag == "meta" and "http-equiv" in attrs)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe-eval" not in policy and "connect-src" not in policy
+    own = [text for attrs, text in read.scripts if "type" not in attrs]
+    hashes = [f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in own]
+    assert len(own) == 2
+    assert re.search(r"script-src (.*?);", policy)[1].split() == hashes  # type: ignore[index]
+    handlers = [name for _, attrs in read.elements for name in attrs if name.startswith("on")]
+    assert handlers == []
+
+
+def test_the_same_capture_gives_the_same_page() -> None:
+    assert html_of("decode") == render(page_of(("decode", analysed("decode"))))
+
+
+def test_every_figure_of_the_report_stands_in_its_table() -> None:
+    analysis = analysed("decode")
+    cells = set(Read(html_of("decode")).cells)
+    for section in analysis.report().parts[0].sections:
+        for table in section.tables:
+            shown = [i for i, column in enumerate(table.columns) if column.keep < 7]
+            for row in table.rows:
+                texts = table.texts(row)
+                missing = [texts[i] for i in shown if texts[i] not in cells and any(r.values[i] not in (None, "") for r in table.rows)]
+                assert missing == [], (section.title, table.title)
+
+
+def test_ids_are_unique_and_every_link_within_the_page_leads_somewhere() -> None:
+    for name in ("decode", "torch_mlp", "threads"):
+        read = Read(html_of(name))
+        ids = [attrs["id"] for _, attrs in read.elements if "id" in attrs]
+        assert len(ids) == len(set(ids))
+        targets = [str(v)[1:] for _, attrs in read.elements for key, v in attrs.items() if key == "href"]
+        assert set(targets) <= set(ids)
+        labels = [v for _, attrs in read.elements if (v := attrs.get("aria-labelledby"))]
+        assert set(labels) <= set(ids)
+
+
+def test_the_page_opens_on_the_answer() -> None:
+    words = [w.strip() for w in Read(html_of("decode")).words if w.strip()]
+    text = "\n".join(words)
+    assert text.index("jit_decode_step on NVIDIA H200") < text.index("a step of jit_decode_step") < text.index("Findings\n", 300)
+    assert text.index("Executions over time", 400) < text.index("Programs\n", 600) < text.index("How it was made", 900)
+
+
+def test_a_capture_without_xla_has_its_activities_and_nothing_empty() -> None:
+    read = Read(html_of("torch_mlp"))
+    data = read.data
+    assert [chart["kind"] for chart in data["charts"]] == ["timeline"]
+    assert data["timelines"]["p0-stretch"]["shown"][0]["title"].startswith("102 GPU activities in 4.49 ms")
+    assert "Executions over time" not in "".join(read.words)
+
+
+def test_instructions_have_their_text_and_source() -> None:
+    data = Read(html_of("decode")).data
+    key, details = next((k, d) for k, d in data["details"].items() if "operation" in d["labels"])
+    name = details["names"][0]
+    text = data["hlo"][key.rsplit("-", 1)[0]][name]
+    assert text.startswith(f"%{name} = f32[1,32000]") and "metadata" not in text and "\n" in text
+    assert re.fullmatch(r"\S+\.py:\d+", details["rows"][0][details["labels"].index("source")])
+
+
+def test_the_text_of_an_instruction_holds_what_it_calls() -> None:
+    program = next(p for p in analysed("decode").joined.programs.values() if p.name == "jit_decode_step")
+    assert program.module is not None
+    fusion = next(i for i in program.module.entry.instructions if i.opcode == "fusion")
+    text = hlo_text(program.module, fusion.name)
+    assert text is not None
+    assert text.splitlines()[2] == f"{fusion.called[0]} {{" and text.endswith("}")
+    assert hlo_text(program.module, "not there") is None
+
+
+def test_hostile_names_are_text(tmp_path: Path) -> None:
+    analysis = with_hostile_names(analysed("threads"))
+    page = render(page_of((f"{HOSTILE}.sqlite", analysis)))
+    read, plain = Read(page), Read(html_of("threads"))
+    assert len(read.scripts) == len(plain.scripts) == 3
+    assert not any(tag == "img" for tag, _ in read.elements)
+    assert not any(name.startswith("on") for _, attrs in read.elements for name in attrs)
+    shown = visible(HOSTILE)
+    assert f"jit_right{shown}" in "".join(read.words)
+    assert any(cell.startswith("gemm_fusion_dot") and cell.endswith(shown) for cell in read.cells)
+    assert "\u202e" not in page and "\u0007" not in page and "\\u202e" in page
+    data = read.data
+    assert all(shown in kind[0] for kind in data["timelines"]["p0-g0-steps"]["kinds"] if kind[2] != "copy")
+    assert "49" not in json.dumps(data["timelines"]["p0-g0-steps"]["kinds"][0][0]).replace(shown, "")
+
+
+@pytest.mark.parametrize("name", ["decode_nocb", "torch_mlp"])
+def test_a_hostile_capture_and_dump_make_a_page(tmp_path: Path, name: str) -> None:
+    made = hostile_capture(tmp_path, name)
+    out = tmp_path / "page.html"
+    dump = ["--xla-dump", str(made / "xla_dump")] if (made / "xla_dump").is_dir() else []
+    assert app.run([str(made / "capture.sqlite"), *dump, "--html", str(out)]) == 0
+    read = Read(out.read_text(encoding="utf-8"))
+    assert len(read.scripts) == 3 and not any(tag == "img" for tag, _ in read.elements)
+    shown = visible(HOSTILE)
+    assert f"on NVIDIA H200 {shown}" in "".join(read.words)
+    details = [text for one in read.data["details"].values() for row in one["rows"] for text in row]
+    assert any(shown in text for text in (details if dump else read.cells))
+
+
+def test_json_in_the_page_holds_no_markup() -> None:
+    text = str(json_markup({"</script>": ["<!--", "&", "\u2028", "\ud800"]}))
+    assert not set(text) & set("<>&") and text.isascii()
+    assert json.loads(text) == {"</script>": ["<!--", "&", "\u2028", "\ud800"]}
+
+
+def test_a_page_of_several_captures_has_a_part_each_and_a_summary() -> None:
+    read = Read(render(page_of(("one", analysed("decode")), ("two", analysed("torch_mlp")))))
+    headings = "".join(read.words)
+    assert "2 captures" in headings and "How it was made" in headings
+    ids = {attrs.get("id") for _, attrs in read.elements}
+    assert {"summary", "p0", "p1", "p0-runs", "p1-stretch"} <= ids
+
+
+def test_only_so_many_executions_are_shown_in_detail_and_that_is_said() -> None:
+    analysis = analysed("decode")
+    subject = analysis.subject("decode")
+    pictures = build_pictures(subject, most_bars=400, most_timelines=60)
+    roles = [t.role for t in pictures.programs[0].timelines]
+    assert roles[0].startswith("median") and any("slowest" in r for r in roles) and any("first" in r for r in roles)
+    assert len(roles) <= 3
+    page = build_page(analysis.report(), [subject])
+    content = page.contents[0]
+    from dataclasses import replace
+
+    few = replace(page, contents=(replace(content, pictures=replace(pictures, name="decode")),))
+    assert re.search(r"In detail: \d of 10 executions, with the median, the slowest and the first", "".join(Read(render(few)).words))
+
+
+def test_an_empty_report_is_a_page() -> None:
+    assert "<main" in render(build_page(Report((), made_by="test"), []))
+
+
+@pytest.mark.parametrize("name", sorted(p.parent.name for p in FIXTURES.glob("*/capture.sqlite")))
+def test_every_fixtures_page_is_small(name: str) -> None:
+    assert len(html_of(name).encode()) < 4_000_000

@@ -1,0 +1,218 @@
+"""The page in a browser with the network off: it draws, sorts, filters, opens, zooms, and complains of nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nsys_report.reports.export import document
+from nsys_report.reports.html.page import render
+from nsys_report.reports.units import visible
+from tests.nsys_report import browser
+from tests.nsys_report.pages import FIXTURES, HOSTILE, analysed, html_of, page_of, with_hostile_names
+
+pytestmark = [
+    pytest.mark.skipif(browser.why_not() is not None, reason=str(browser.why_not())),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+NAMES = sorted(p.parent.name for p in FIXTURES.glob("*/capture.sqlite"))
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Any]:
+    with browser.driven() as driver:
+        yield driver
+
+
+@pytest.fixture
+def decode(chrome: Any, tmp_path: Path) -> Any:
+    """The decode page, opened."""
+    return show(chrome, tmp_path, html_of("decode"))
+
+
+def show(chrome: Any, folder: Path, text: str) -> Any:
+    path = folder / "page.html"
+    path.write_text(text, encoding="utf-8")
+    browser.opened(chrome, path)
+    return chrome
+
+
+def texts(driver: Any, selector: str) -> list[str]:
+    script = "return Array.from(document.querySelectorAll(arguments[0])).filter(e => !e.closest('[hidden]')).map(e => e.textContent.trim())"
+    return list(driver.execute_script(script, selector))
+
+
+def table_id(driver: Any, title: str) -> str:
+    script = "return Array.from(document.querySelectorAll('.tablebox')).find(b => b.querySelector('h4')?.textContent === arguments[0]).id"
+    return str(driver.execute_script(script, title))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_page_draws_without_complaint_or_request(chrome: Any, tmp_path: Path, name: str) -> None:
+    driver = show(chrome, tmp_path, html_of(name))
+    assert browser.complaints(driver) == []
+    assert driver.execute_script("return performance.getEntriesByType('resource').map(e => e.name)") == []
+    drawn = driver.execute_script("return Array.from(document.querySelectorAll('.plot')).map(p => p.children.length)")
+    assert drawn and all(drawn)
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= 1280
+
+
+def test_a_narrow_screen_scrolls_down_only(tmp_path: Path) -> None:
+    with browser.driven(400, 800) as driver:
+        for name in ("decode", "torch_mlp"):
+            show(driver, tmp_path, html_of(name))
+            assert driver.execute_script("return document.documentElement.scrollWidth") == 400
+            assert browser.complaints(driver) == []
+
+
+def test_a_table_sorts_by_figures_and_by_words_with_the_total_last(decode: Any) -> None:
+    classes = table_id(decode, "Classes")
+    column = f"#{classes} tbody tr > :first-child"
+    heading = decode.find_element("css selector", f"#{classes} th[data-key=launches_per_execution] button")
+    heading.click()
+    launches = texts(decode, f"#{classes} tbody tr")
+    assert heading.find_element("xpath", "..").get_attribute("aria-sort") == "descending"
+    first = analysed("decode").classes.query("hlo_module == 'jit_decode_step'").sort_values("launches_per_execution", ascending=False)
+    assert texts(decode, column) == [*first.kernel_class, "all"] and len(launches) == 6
+    decode.find_element("css selector", f"#{classes} th[data-key=kernel_class] button").click()
+    assert texts(decode, column) == [*sorted(first.kernel_class), "all"]
+
+
+def test_a_table_is_searched_and_filtered(decode: Any) -> None:
+    instructions = table_id(decode, "Instructions by time")
+    rows = f"#{instructions} tbody tr:not([hidden])"
+    assert len(texts(decode, rows)) == 162
+    decode.find_element("css selector", f"#{instructions} input[type=search]").send_keys("gemm_fusion_dot.10")
+    found = texts(decode, f"{rows} .open")
+    assert found and all(name.startswith("gemm_fusion_dot.10") for name in found)
+    assert texts(decode, f"#{instructions} .found") == [f"{len(found)} of 162 rows"]
+    decode.execute_script("const i = document.querySelector(arguments[0]); i.value = ''; i.dispatchEvent(new Event('input', {bubbles: true}))",
+                          f"#{instructions} input[type=search]")  # fmt: skip
+    chosen = "const s = document.querySelector(arguments[0]); s.value = 'kv_gather'; s.dispatchEvent(new Event('input', {bubbles: true}))"
+    decode.execute_script(chosen, f"#{instructions} .tools select")
+    assert len(texts(decode, f"{rows} .open")) == 6
+
+
+def test_an_instruction_opens_with_its_text_and_source(decode: Any) -> None:
+    instructions = table_id(decode, "Instructions by time")
+    button = decode.find_element("css selector", f"#{instructions} .open")
+    decode.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+    button.click()
+    assert button.get_attribute("aria-expanded") == "true"
+    shown = decode.find_element("css selector", f"#{instructions} tr.detail")
+    assert shown.find_element("css selector", "pre").text.startswith(f"%{button.text} = ")
+    assert "workloads.py:" in shown.text and "operation" in shown.text
+    button.click()
+    assert decode.find_elements("css selector", f"#{instructions} tr.detail") == []
+
+
+def test_the_timeline_zooms_by_button_key_and_wheel_and_names_its_bars(decode: Any) -> None:
+    chart = "report.charts.get('p0-g0-steps')"
+    model = f"{chart}.doc.get_model_by_name('p0-g0-steps-timeline')"
+    ends = f"return [{model}.x_range.start, {model}.x_range.end]"
+    low, high = decode.execute_script(ends)
+    assert low == 0
+    plot = decode.find_element("id", "p0-g0-steps")
+    decode.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
+    decode.find_element("css selector", "[data-for=p0-g0-steps][data-zoom=in]").click()
+    assert decode.execute_script(ends) == pytest.approx([high / 4, high * 3 / 4])
+    plot.send_keys("+")
+    assert decode.execute_script(ends) == pytest.approx([high * 3 / 8, high * 5 / 8])
+    plot.send_keys("+")
+    names = f"return [...{chart}.texts.white.data.text, ...{chart}.texts.black.data.text]"
+    browser.until(lambda: len(decode.execute_script(names)) > 3, "wide bars have names")
+    plot.send_keys("0")
+    assert decode.execute_script(ends) == pytest.approx([0, high])
+    drag(decode, plot, 0.4, 0.6)
+    browser.until(lambda: decode.execute_script(ends)[1] - decode.execute_script(ends)[0] < high / 2, "dragging zooms")
+    assert browser.complaints(decode) == []
+
+
+def drag(driver: Any, element: Any, start: float, end: float) -> None:
+    """Drags the mouse over an element, from one share of its width to another."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    width = element.size["width"]
+    chain = ActionChains(driver).move_to_element_with_offset(element, int((start - 0.5) * width), -15).click_and_hold()
+    for step in range(1, 6):
+        chain = chain.move_to_element_with_offset(element, int((start + (end - start) * step / 5 - 0.5) * width), -15)
+    chain.release().perform()
+
+
+def test_an_execution_is_picked_from_the_list_and_from_the_chart(decode: Any) -> None:
+    chart = "report.charts.get('p0-g0-steps')"
+    title = "return document.getElementById('p0-g0-steps-title').textContent"
+    assert "(median" in decode.execute_script(title)
+    options = texts(decode, "select.pick option")
+    assert len(options) == 10
+    pick = "const s = document.querySelector('select.pick'); s.selectedIndex = 1; s.dispatchEvent(new Event('change', {bubbles: true}))"
+    decode.execute_script(pick)
+    assert "(median" not in decode.execute_script(title)
+    runs = "report.charts.get('p0-runs').source"
+    ids = decode.execute_script(f"return {runs}.data.id")
+    mine = decode.execute_script(f"return {runs}.data.program").index("jit_decode_step")
+    decode.execute_script(f"{runs}.selected.indices = [{mine}]")
+    assert decode.execute_script(f"return {chart}.picked") == ids[mine]
+    said = decode.execute_script("return document.getElementById('p0-runs-said').textContent")
+    assert said.startswith(f"Execution {ids[mine]} of jit_decode_step: begins at ")
+
+
+def test_numbers_equal_the_json(decode: Any) -> None:
+    section = next(s for s in document(analysed("decode").report())["captures"][0]["sections"] if s["module"])
+    for title, key in (("Classes", "classes"), ("Instructions by time", "instructions"), ("Step budget", "budget")):
+        table = section["tables"][key]
+        box = table_id(decode, title)
+        keys = decode.execute_script(
+            "return Array.from(document.querySelectorAll(`#${arguments[0]} thead th`)).map(h => h.dataset.key)", box
+        )
+        script = "return Array.from(document.querySelectorAll(`#${arguments[0]} tbody tr`)).map(r => Array.from(r.cells).map(c => c.textContent))"
+        places = [i for i, k in enumerate(keys) if k]
+        columns = [[c["key"] for c in table["columns"]].index(keys[i]) for i in places]
+        shown = [[cells[i] for i in places] for cells in decode.execute_script(script, box)]
+        assert shown == [[texts[c] for c in columns] for texts in table["text"]]
+
+
+def test_the_theme_changes_the_charts_too(decode: Any) -> None:
+    axis = "return report.charts.get('p0-g0-steps').doc.get_model_by_name('p0-g0-steps-timeline').below[0].major_label_text_color"
+    before = decode.execute_script(axis)
+    decode.find_element("id", "theme").click()
+    assert decode.execute_script("return document.documentElement.dataset.theme") == "dark"
+    assert decode.execute_script(axis) != before
+
+
+def test_hostile_names_run_nothing(chrome: Any, tmp_path: Path) -> None:
+    page = render(page_of((f"{HOSTILE}.sqlite", with_hostile_names(analysed("threads")))))
+    driver = show(chrome, tmp_path, page)
+    for button in driver.find_elements("css selector", ".open")[:3]:
+        driver.execute_script("arguments[0].click()", button)
+    driver.execute_script("report.charts.get('p0-runs').source.selected.indices = [0]")
+    driver.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    assert driver.execute_script("return window.attacked") is None
+    assert driver.execute_script("return document.images.length") == 0
+    assert visible(HOSTILE) in driver.find_element("id", "p0-runs-said").text
+    assert browser.complaints(driver) == []
+
+
+def test_a_script_that_is_not_the_pages_own_does_not_run(chrome: Any, tmp_path: Path) -> None:
+    text = html_of("torch_mlp").replace("</body>", "<script>window.attacked = 1</script></body>")
+    driver = show(chrome, tmp_path, text)
+    assert driver.execute_script("return window.attacked") is None
+    assert any("Content Security Policy" in line for line in browser.complaints(driver))
+
+
+def test_hostile_texts_of_sqlite_are_shown(chrome: Any, tmp_path: Path) -> None:
+    """The texts that a capture can hold come through the whole program, from the database to the screen."""
+    from nsys_report.notebook import analyze
+    from tests.nsys_report.pages import hostile_capture
+
+    made = hostile_capture(tmp_path, "torch_mlp")
+    with sqlite3.connect(made / "capture.sqlite") as database:
+        assert database.execute("SELECT count(*) FROM StringIds WHERE value LIKE '%attacked%'").fetchone()[0] > 0
+    driver = show(chrome, tmp_path, render(page_of(("hostile", analyze(made / "capture.sqlite")))))
+    assert any(visible(HOSTILE) in name for name in texts(driver, "tbody bdi"))
+    assert driver.execute_script("return window.attacked") is None
+    assert browser.complaints(driver) == []
