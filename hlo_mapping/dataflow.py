@@ -273,6 +273,8 @@ class _Builder:
             return self.computation(self.graph.module.by_name[i.called[0]], operands, kernel)
         inputs = tuple(n for o in operands for n in _leaves(o))
         op, shape = i.opcode, i.shape
+        if op == "slice":
+            inputs = (self._part_of_concatenation(i, inputs[0]),)
         if op in STARTS:
             element = STARTS[op]
             op, shape = op.removesuffix("-start"), shape.elements[element] if element is not None and shape.is_tuple else shape
@@ -280,6 +282,24 @@ class _Builder:
             op = op.removesuffix("-start")
             return self._started(i, op, operands, inputs, kernel)
         return self._leafed(self.node(op, shape, inputs, kernel, i), shape, kernel, i)
+
+    def _part_of_concatenation(self, i: Instruction, source: int) -> int:
+        """What a slice takes of a concatenation, where it lies in one of the parts: XLA's horizontal fusions join values to split them."""
+        g = self.graph
+        if g.ops[source] != "concatenate":
+            return source
+        axis = int(g.instructions[source].attribute("dimensions").strip("{}") or 0)
+        ranges = [
+            part.split(":") for part in i.attribute("slice").replace("{", "").replace("[", "").replace("}", "").rstrip("]").split("],")
+        ]
+        first, last = int(ranges[axis][0]), int(ranges[axis][1])
+        start = 0
+        for part in g.inputs[source]:
+            end = start + g.shapes[part].dimensions[axis]
+            if start <= first and last <= end:
+                return part
+            start = end
+        return source
 
     def _started(self, i: Instruction, op: str, operands: list[Tree], inputs: tuple[int, ...], kernel: int) -> Tree:
         """An operation printed as OP-start: its shape is (operands, result, context...), as async-start's."""

@@ -19,10 +19,14 @@ _ARITHMETIC = frozenset({"multiply", "add", "subtract", "divide", "maximum", "mi
 
 @dataclass(slots=True)
 class Kinds:
-    """Per node its kind; `scores` and `to_values` mark what comes after a product of activations and what leads into the next one."""
+    """Per node its kind; `scores` and `to_values` mark what comes after a product of activations and what leads into the next one.
+
+    Both stay within one iteration of a loop; `factors` are scores that loops carry on, such as a running softmax's maximum and sum.
+    """
 
     kind: list[int]
     scores: list[bool]
+    factors: list[bool]
     to_values: list[bool]
     trigonometric: list[bool]
     weighted: list[bool]
@@ -40,33 +44,32 @@ class Kinds:
 def find_kinds(graph: Graph, contents: Contents, uses: Uses, roles: Roles) -> Kinds:
     """Follow kinds from the entry parameters, then attention's scores forwards and its values backwards."""
     size = len(graph.ops)
-    kinds = Kinds(
-        [0] * size,
-        [False] * size,
-        [False] * size,
-        [False] * size,
-        [False] * size,
-        second_halves(graph, [*uses.products.values(), *uses.spread.values()]),
-    )
+    halves = second_halves(graph, [*uses.products.values(), *uses.spread.values()])
+    kinds = Kinds([0] * size, [False] * size, [False] * size, [False] * size, [False] * size, [False] * size, halves)
+    carried = [p for loop in graph.loops for p in loop.phis]
     for _ in range(3):
-        before = [kinds.kind[p] for loop in graph.loops for p in loop.phis]
+        before = [kinds.kind[p] for p in carried]
         for node in range(size):
             kinds.kind[node] = _kind(graph, contents, uses, roles, kinds, node)
-        if before == [kinds.kind[p] for loop in graph.loops for p in loop.phis]:
+        if before == [kinds.kind[p] for p in carried]:
             break
-    passes = 2 if graph.loops else 1
-    for _ in range(passes):
+    for _ in range(2 if graph.loops else 1):
         for node in range(size):
-            kinds.scores[node] = _is_score(graph, uses, kinds, node)
-            kinds.weighted[node] = _is_weighted(graph, uses, kinds, node)
-            kinds.trigonometric[node] = graph.ops[node] in ("sine", "cosine") or (
-                kinds.kind[node] & ACTIVATION == 0 and any(kinds.trigonometric[i] for i in graph.inputs[node])
-            )
-    for _ in range(passes):
+            _mark_forwards(graph, uses, kinds, node)
         for node in range(size - 1, -1, -1):
-            kinds.to_values[node] = any(_leads_to_values(uses, kinds, user) for user in graph.users[node])
+            kinds.to_values[node] = any(_leads_to_values(graph, uses, kinds, node, user) for user in graph.users[node])
     kinds.gradient = _after_gradients(graph, uses, roles)
     return kinds
+
+
+def _mark_forwards(graph: Graph, uses: Uses, kinds: Kinds, node: int) -> None:
+    inputs = graph.inputs[node]
+    kinds.scores[node] = _is_score(graph, uses, kinds, node)
+    computed = uses.product(node) is None and kinds.kind[node] & (ACTIVATION | INDEX) != 0
+    kinds.factors[node] = kinds.scores[node] or (computed and any(kinds.factors[i] for i in inputs))
+    kinds.weighted[node] = _is_weighted(graph, uses, kinds, node)
+    positional = kinds.kind[node] & ACTIVATION == 0 and any(kinds.trigonometric[i] for i in inputs)
+    kinds.trigonometric[node] = graph.ops[node] in ("sine", "cosine") or positional
 
 
 def _after_gradients(graph: Graph, uses: Uses, roles: Roles) -> set[int]:
@@ -127,7 +130,8 @@ def _mixes_cache(graph: Graph, kinds: Kinds, node: int) -> bool:
 
 
 def _is_score(graph: Graph, uses: Uses, kinds: Kinds, node: int) -> bool:
-    scored = any(kinds.scores[i] for i in graph.inputs[node])
+    inputs = graph.inputs[node]
+    scored = any(kinds.scores[i] for i in (inputs if graph.ops[node] != "phi" else [i for i in inputs if i < node]))
     product = uses.product(node)
     if product is not None:
         return not is_weight_product(kinds, product) and not scored and kinds.kind[node] == ACTIVATION
@@ -146,11 +150,14 @@ def _is_weighted(graph: Graph, uses: Uses, kinds: Kinds, node: int) -> bool:
         return kinds.weighted[inputs[0]]
     if op in ("phi", "add", "multiply", "divide", "reduce"):
         found = [i for i in inputs if kinds.kind[i]]
-        return any(kinds.weighted[i] for i in found) and all(kinds.weighted[i] or kinds.scores[i] for i in found)
+        return any(kinds.weighted[i] for i in found) and all(kinds.weighted[i] or kinds.factors[i] for i in found)
     return op == "broadcast" and kinds.weighted[inputs[0]]
 
 
-def _leads_to_values(uses: Uses, kinds: Kinds, user: int) -> bool:
+def _leads_to_values(graph: Graph, uses: Uses, kinds: Kinds, node: int, user: int) -> bool:
+    """Whether this use of a value is a product of activations or leads to one, in the same iteration of a loop."""
+    if graph.ops[user] == "phi" and node > user:
+        return False
     product = uses.product(user)
     if product is not None:
         return not is_weight_product(kinds, product) and kinds.kind[user] == ACTIVATION

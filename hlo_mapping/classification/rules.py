@@ -184,7 +184,7 @@ def _attention(launch: Launch) -> Verdict | None:
         inputs = graph.inputs[node]
         if graph.ops[node] in ("divide", "multiply", "add") and len(inputs) == 2:
             for mine, theirs in (inputs, inputs[::-1]):
-                if kinds.weighted[mine] and kinds.scores[theirs] and not kinds.weighted[theirs]:
+                if kinds.weighted[mine] and kinds.factors[theirs] and not kinds.weighted[theirs]:
                     return Verdict("attention", "softmax", "scales attention's result")
     return None
 

@@ -163,3 +163,18 @@ def test_each_array_of_an_operation_with_several_results_is_a_node() -> None:
     (leaf,) = graph.inputs[node(graph, "y")]
     assert (graph.ops[leaf], graph.shapes[leaf].element_type) == ("leaf", "s32")
     assert graph.kernels[0].results == (leaf - 1, leaf)
+
+
+def test_a_slice_of_a_concatenation_is_a_slice_of_the_part_it_lies_in() -> None:
+    graph = build_graph(
+        module(
+            """%x = f32[8,4] parameter(0)
+            %w = f32[16,4] parameter(1)
+            %c = f32[24,4] concatenate(%x, %w), dimensions={0}
+            %a = f32[16,4] slice(%c), slice={[8:24], [0:4]}
+            %b = f32[16,4] slice(%c), slice={[4:20], [0:4:1]}
+            ROOT %t = (f32[16,4], f32[16,4]) tuple(%a, %b)"""
+        )
+    )
+    assert graph.inputs[node(graph, "a")] == (node(graph, "w"),)
+    assert graph.inputs[node(graph, "b")] == (node(graph, "c"),)
