@@ -51,6 +51,12 @@ def table_id(driver: Any, title: str) -> str:
     return str(driver.execute_script(script, title))
 
 
+def enter(driver: Any, selector: str, value: str) -> None:
+    """Puts a value into a field, as a person would."""
+    script = "const e = document.querySelector(arguments[0]); e.value = arguments[1]; e.dispatchEvent(new Event('input', {bubbles: true}))"
+    driver.execute_script(script, selector, value)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_page_draws_without_complaint_or_request(chrome: Any, tmp_path: Path, name: str) -> None:
     driver = show(chrome, tmp_path, html_of(name))
@@ -90,10 +96,8 @@ def test_a_table_is_searched_and_filtered(decode: Any) -> None:
     found = texts(decode, f"{rows} .open")
     assert found and all(name.startswith("gemm_fusion_dot.10") for name in found)
     assert texts(decode, f"#{instructions} .found") == [f"{len(found)} of 162 rows"]
-    decode.execute_script("const i = document.querySelector(arguments[0]); i.value = ''; i.dispatchEvent(new Event('input', {bubbles: true}))",
-                          f"#{instructions} input[type=search]")  # fmt: skip
-    chosen = "const s = document.querySelector(arguments[0]); s.value = 'kv_gather'; s.dispatchEvent(new Event('input', {bubbles: true}))"
-    decode.execute_script(chosen, f"#{instructions} .tools select")
+    enter(decode, f"#{instructions} input[type=search]", "")
+    enter(decode, f"#{instructions} .tools select", "kv_gather")
     assert len(texts(decode, f"{rows} .open")) == 6
 
 
@@ -166,10 +170,9 @@ def test_numbers_equal_the_json(decode: Any) -> None:
     for title, key in (("Classes", "classes"), ("Instructions by time", "instructions"), ("Step budget", "budget")):
         table = section["tables"][key]
         box = table_id(decode, title)
-        keys = decode.execute_script(
-            "return Array.from(document.querySelectorAll(`#${arguments[0]} thead th`)).map(h => h.dataset.key)", box
-        )
-        script = "return Array.from(document.querySelectorAll(`#${arguments[0]} tbody tr`)).map(r => Array.from(r.cells).map(c => c.textContent))"
+        rows = "Array.from(document.querySelectorAll(`#${arguments[0]} tbody tr`))"
+        keys = decode.execute_script("return Array.from(document.querySelectorAll(`#${arguments[0]} thead th`), h => h.dataset.key)", box)
+        script = f"return {rows}.map(r => Array.from(r.cells, c => c.textContent))"
         places = [i for i, k in enumerate(keys) if k]
         columns = [[c["key"] for c in table["columns"]].index(keys[i]) for i in places]
         shown = [[cells[i] for i in places] for cells in decode.execute_script(script, box)]
