@@ -38,11 +38,11 @@ MODULES = pa.schema(
         *spread("span_ns", "from an execution's first activity to the end of its last"),
         *spread("host_gap_ns", "idle GPU time before an execution, over those that have a gap"),
         *spread("interval_ns", "from one execution's start to the next start of the same program on the device"),
-        column("total_kernel_time_ns", pa.int64(), "kernel time of all its executions, cut-off ones too"),
+        column("total_kernel_time_ns", pa.int64(), "kernel time of all its executions, cut-off ones too; null with whole graphs"),
         column("kernel_time_share", pa.float64(), "that as a share of all kernel time in the capture, 0 to 1"),
     ]
 )
-"""A row per program, most kernel time first."""
+"""A row per program, most busy time first."""
 
 _BANDWIDTHS = (
     column("bytes_per_s", pa.float64(), "implied bandwidth: bytes over the time of the kernels whose bytes are known"),

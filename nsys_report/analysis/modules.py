@@ -12,32 +12,43 @@ from nsys_report.analysis.view import Flags, Ints, View, ints
 
 
 def modules_table(view: View) -> pa.Table:
-    """Schema MODULES; figures over complete executions, null for a program without one."""
+    """Schema MODULES; figures over complete executions, null for a program without one.
+
+    Kernels and their time are null where a graph was recorded as a whole: what is inside is not on record.
+    """
     runs, count = view.executions, len(view.modules)
-    whole = runs.complete
+    whole, seen = runs.complete, ~_with_whole_graphs(view)
     kernel_time = _column(view, "kernel_time_ns")[0]
-    total = np.bincount(runs.module, weights=kernel_time, minlength=count)
+    total = np.bincount(runs.module, weights=kernel_time, minlength=count).astype(np.float64)
+    total[runs.module[~seen]] = np.nan
     all_kernels = int(view.duration[view.kernel].sum())
     columns: dict[str, Column] = {
         **module_columns(view.modules),
         "executions": np.bincount(runs.module, minlength=count),
         "complete_executions": np.bincount(runs.module[whole], minlength=count),
         "devices": _distinct_devices(view),
-        "total_kernel_time_ns": total.astype(np.int64),
+        "total_kernel_time_ns": total,
         "kernel_time_share": divide(total, float(all_kernels)),
     }
     true = np.ones(len(runs), np.bool_)
     for name, values, known in (
-        ("kernels_per_execution", _column(view, "kernel_count")[0], true),
-        ("kernel_time_ns", kernel_time, true),
+        ("kernels_per_execution", _column(view, "kernel_count")[0], seen),
+        ("kernel_time_ns", kernel_time, seen),
         ("busy_time_ns", _column(view, "busy_time_ns")[0], true),
         ("span_ns", runs.end - runs.start, true),
         ("host_gap_ns", *_column(view, "host_gap_ns")),
         ("interval_ns", *intervals_to_next(view)),
     ):
         columns |= spread_columns(name, _quantiles(view, values, known & whole))
-    made = table(MODULES, columns)
-    return made.sort_by([("total_kernel_time_ns", "descending"), ("executions", "descending")])
+    busy = np.bincount(runs.module, weights=_column(view, "busy_time_ns")[0], minlength=count)
+    return table(MODULES, columns).take(pa.array(np.lexsort((-np.bincount(runs.module, minlength=count), -busy))))
+
+
+def _with_whole_graphs(view: View) -> Flags:
+    """Which executions hold a graph launch that was recorded as a whole."""
+    found = np.zeros(len(view.executions) + 1, np.bool_)
+    found[view.execution[view.activity.isin(frozenset({"graph"}))]] = True
+    return found[:-1]
 
 
 def intervals_to_next(view: View) -> tuple[Ints, Flags]:

@@ -118,7 +118,7 @@ def _series(view: View, module: int) -> list[tuple[str, Series]]:
         else:
             values, known = ints(table_, name)
         rows = mine[known[mine]]
-        if len(rows):
+        if len(rows) and (name != "kernel_time_ns" or values[rows].any()):  # of a program without kernels there is nothing to say
             found.append((name, Series(rows, values[rows])))
     return found
 

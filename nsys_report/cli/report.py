@@ -115,9 +115,11 @@ def _gate(analyses: Mapping[str, Analysis], least: float | None) -> None:
     from nsys_report.errors import CoverageError
     from nsys_report.reports.units import share
 
+    missed = []
     for name, analysis in analyses.items():
         joined = analysis.results.joined_share
         if joined is None or joined < least:
             found = "there is no kernel to join" if joined is None else f"{share(joined)} of the kernel time is joined with confidence"
-            hint = "the section Coverage says what was not joined, `nsys-report check` why"
-            raise CoverageError(f"{name}: {found}, less than the {share(least)} demanded", hint)
+            missed.append(f"{name}: {found}, less than the {share(least)} demanded")
+    if missed:
+        raise CoverageError("\n".join(missed), "the section Coverage says what was not joined, `nsys-report check` why")

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from nsys_report.joined import Joined
 
 LEAST_SHARE = 0.1
-"""Share of the programs' kernel time from which a program gets a section of its own: initialisation runs many small ones."""
+"""Share of the programs' busy time from which a program gets a section of its own: initialisation runs many small ones."""
 LEAST_SECTIONS, MOST_SECTIONS = 1, 6
+COPIES_COUNT = 1.02
+"""Classes that take so much more than the kernels hold copies on the device too: their sum is then what all of them take."""
 SUMMED = (
     "launches_per_execution",
     "bytes_accessed",
@@ -96,13 +98,14 @@ def _program_sections(subject: Subject, top: int | None) -> Iterable[Section]:
 
 
 def worth_a_section(subject: Subject) -> tuple[list[dict[str, Any]], int]:
-    """The programs that take a fair share of the time, most first, and how many others there are.
+    """The programs that take a fair share of the busy time, most first, and how many others there are.
 
-    Time is kernel time; where whole graphs are all that was recorded, it is busy time.
+    A program that only copies gets none, unless the reader asked for it.
     """
-    records = programs.by_time(subject.results.modules).to_pylist()
-    graphs = subject.health.graph_mode == "graph" and not any(r["total_kernel_time_ns"] for r in records)
-    times = [programs.total_busy(r) if graphs else float(r["total_kernel_time_ns"]) for r in records]
+    records = subject.results.modules.to_pylist()
+    times = [programs.total_busy(r) if r["total_kernel_time_ns"] != 0 else 0.0 for r in records]
+    if subject.narrowed and not any(times):
+        times = [programs.total_busy(r) for r in records]
     total = sum(times) or 1.0
     worth = [r for r, time in zip(records, times, strict=True) if time > 0 and r["complete_executions"]]
     large = sum(time / total >= LEAST_SHARE for time in times)
@@ -117,7 +120,7 @@ def _program(subject: Subject, record: Record, top: int | None) -> Section:
     tables: list[Table] = [programs.times_table(record)]
     facts, lines = _floor(record, classes)
     step_facts, step_lines = budget_page.step_facts(results, record)
-    joined = any(r["kernel_class"] is not None for r in classes.select(["kernel_class"]).to_pylist())
+    joined = classes["kernel_class"].null_count < len(classes) or (bool(subject.narrowed) and not len(classes))
     if joined:
         tables += [
             programs.classes_table(classes, _total(record, classes, results.ceilings)),
@@ -133,30 +136,25 @@ def _program(subject: Subject, record: Record, top: int | None) -> Section:
     if len(copies):
         tables.append(whole.copies_table(copies))
     tables += closer.full_tables(results, record)
+    if joined and not len(classes):
+        lines = (*lines, f"Nothing in it is of {subject.narrowed}.")
     text = (*lines, *step_lines, *closer.repeat_lines(results, record), *layer_lines)
     title = programs.title_of(record)
-    return Section(f"program:{title}", title, text, (*facts, *step_facts), tuple(tables), module=title)
+    return Section(f"program:{title}", title, text, (*facts, *step_facts), tuple(t for t in tables if t.rows), module=title)
 
 
 def _total(record: Record, classes: pa.Table, ceilings: Ceilings) -> dict[str, Any] | None:
     """The classes' last row, None where only some are shown. Its bandwidth stands only where no kernel's bytes are unknown."""
     if (pc.sum(classes["time_share"]).as_py() or 0) < 0.999:
         return None
-    names = (
-        "launches_per_execution",
-        "bytes_accessed",
-        "floor_measured_ns",
-        "floor_nominal_ns",
-        "weight_bytes",
-        "kv_read_bytes",
-        "kv_write_bytes",
-    )
-    total: dict[str, Any] = {name: pc.sum(classes[name]).as_py() for name in (*names, "wasted_bytes", "flops")}
+    total: dict[str, Any] = {name: pc.sum(classes[name]).as_py() for name in SUMMED}
     total |= {"kernel_class": "all", "time_share": 1.0, "time_per_execution_ns": record["kernel_time_ns"]}
     total |= {f"time_per_execution_{p}_ns": record[f"kernel_time_{p}_ns"] for p in ("p10", "p90")}
+    if (summed := pc.sum(classes["time_per_execution_ns"]).as_py()) > COPIES_COUNT * (record["kernel_time_ns"] or 0):
+        total |= {"time_per_execution_ns": summed, "time_per_execution_p10_ns": None, "time_per_execution_p90_ns": None}
     unknown = pc.max(pc.fill_null(classes["unknown_bytes_time_share"], 1.0)).as_py()
-    if unknown == 0 and record["kernel_time_ns"] and total["bytes_accessed"]:
-        rate = total["bytes_accessed"] * 1e9 / record["kernel_time_ns"]
+    if unknown == 0 and total["time_per_execution_ns"] and total["bytes_accessed"]:
+        rate = total["bytes_accessed"] * 1e9 / total["time_per_execution_ns"]
         total["bytes_per_s"] = rate
         total["share_of_measured"] = rate / ceilings.measured.value if ceilings.measured else None
         total["share_of_nominal"] = rate / ceilings.nominal.value if ceilings.nominal else None

@@ -89,15 +89,8 @@ def total_busy(record: Record) -> float:
     return float((record["busy_time_ns"] or 0) * record["executions"])
 
 
-def by_time(modules: pa.Table) -> pa.Table:
-    """Programs with most kernel time first; those without any by busy time, such as whole graphs and copies."""
-    records = modules.select(["total_kernel_time_ns", "busy_time_ns", "executions"]).to_pylist()
-    order = sorted(range(len(records)), key=lambda i: (-records[i]["total_kernel_time_ns"], -total_busy(records[i])))
-    return modules.take(order)
-
-
 def modules_table(modules: pa.Table, top: int | None = None) -> Table:
-    """All programs side by side, most kernel time first."""
+    """All programs side by side, most busy time first."""
     left_out = pc.sum(pc.subtract(modules["executions"], modules["complete_executions"])).as_py() or 0
     notes = ["kernel time, busy time and host gap: median of whole executions, with 10th and 90th percentile where there is room"]
     if left_out:
@@ -107,7 +100,7 @@ def modules_table(modules: pa.Table, top: int | None = None) -> Table:
     def name(record: Record) -> Value:
         return title_of(record) if names[record["hlo_module"]] > 1 else _name(record)
 
-    return present(by_time(modules), MODULES, "modules", "Programs", words={"hlo_module": name}, notes=tuple(notes), lead=top)
+    return present(modules, MODULES, "modules", "Programs", words={"hlo_module": name}, notes=tuple(notes), lead=top)
 
 
 def _name(record: Record) -> Value:

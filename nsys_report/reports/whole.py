@@ -218,10 +218,14 @@ SUMMARY = (
     Column("program", "program with most time", "name", keep=2),
     Column("executions", "executions", "count", keep=3),
     Column("kernel_time_ns", "kernel time", "ns"),
+    Column("busy_time_ns", "busy time", "ns", keep=3),
     Column("host_gap_ns", "host gap", "ns", keep=1),
-    Column("of_floor_measured", "of measured", "ratio", keep=4),
-    Column("joined_share", "joined", "ratio", keep=5),
+    Column("step_ns", "step", "ns", "a typical step, from one execution's start to the next", keep=1),
+    Column("of_floor_measured", "of measured", "ratio", "the floor at the measured ceiling over the kernel time", keep=4),
+    Column("joined_share", "joined", "ratio", "share of the kernel time joined to HLO with confidence", keep=5),
+    Column("finding", "first finding", "name", keep=6),
 )
+FIGURES = ("hlo_module", "executions", "kernel_time_ns", "busy_time_ns", "host_gap_ns")
 
 
 def summary(subjects: Sequence[Subject]) -> Table:
@@ -229,12 +233,20 @@ def summary(subjects: Sequence[Subject]) -> Table:
     rows = []
     for subject in subjects:
         modules = subject.results.modules.slice(0, 1).to_pylist()
-        record = modules[0] if modules else dict.fromkeys(("hlo_module", "executions", "kernel_time_ns", "host_gap_ns"))
+        record = modules[0] if modules else dict.fromkeys(FIGURES)
         floor = _floor(subject, record) if modules else None
         ratio = floor / record["kernel_time_ns"] if floor and record["kernel_time_ns"] else None
-        values = (record["hlo_module"], record["executions"], record["kernel_time_ns"], record["host_gap_ns"], ratio)
-        rows.append(Row((subject.name, *values, subject.results.joined_share)))
-    return Table("summary", "Captures", SUMMARY, tuple(rows), notes=("kernel time and host gap: median of whole executions",))
+        joined = subject.results.joined_share if subject.xla_dump is not None else None
+        first = subject.findings[0].title if subject.findings else None
+        rows.append(Row((subject.name, *(record[key] for key in FIGURES), _step(subject, record), ratio, joined, first)))
+    return Table("summary", "Captures", SUMMARY, tuple(rows), notes=("kernel time, busy time and host gap: median of whole executions",))
+
+
+def _step(subject: Subject, record: Record) -> float | None:
+    from nsys_report.reports.programs import of_module
+
+    steps = of_module(subject.results.steps, record)["typical_ns"].to_pylist() if "program_id" in record else []
+    return float(steps[0]) if steps and steps[0] is not None else None
 
 
 def _floor(subject: Subject, record: Record) -> float | None:

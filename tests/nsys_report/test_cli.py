@@ -189,6 +189,35 @@ def test_the_gate_exits_3_after_the_report(capsys: pytest.CaptureFixture[str]) -
     assert run(capsys, CAPTURE, "--xla-dump", DUMP, "--min-coverage", "0.95")[0] == 0
 
 
+def test_the_gate_names_every_capture_below_it(capsys: pytest.CaptureFixture[str], fixture_path: Callable[..., Path]) -> None:
+    graphs = fixture_path("graph_2025", "capture.sqlite")
+    code, out, err = run(capsys, CAPTURE, graphs, "--min-coverage", "0.95")
+    assert code == 3
+    assert "decode/capture.sqlite: 0.0 % of the kernel time" in err and "graph_2025/capture.sqlite: there is no kernel to join" in err
+    assert out.startswith("Captures\n")
+
+
+def test_programs_of_whole_graphs_come_by_busy_time_and_their_kernels_are_unknown(
+    capsys: pytest.CaptureFixture[str], fixture_path: Callable[..., Path]
+) -> None:
+    _, out, _ = run(capsys, fixture_path("graph_2025", "capture.sqlite"), "--json", "-")
+    part = json.loads(out)["captures"][0]
+    sections = {section["key"]: section for section in part["sections"]}
+    first, *others = sections["modules"]["tables"]["modules"]["rows"]
+    assert (first["hlo_module"], first["kernels_per_execution"], first["kernel_time_ns"]) == ("jit_prefill_chunk", None, None)
+    assert first["busy_time_ns"] > 500_000
+    assert {row["kernel_time_ns"] for row in others if row["hlo_module"].startswith("jit_stage")} == {0}
+    assert all(table["rows"] for section in part["sections"] for table in section["tables"].values())
+
+
+def test_a_class_that_a_program_lacks_is_said_so(capsys: pytest.CaptureFixture[str], fixture_path: Callable[..., Path]) -> None:
+    train = (fixture_path("train", "capture.sqlite"), "--xla-dump", fixture_path("train", "xla_dump"))
+    code, out, _ = run(capsys, *train, "--class", "kv_write")
+    assert code == 0
+    assert "Nothing in it is of class kv_write." in out
+    assert "\nClasses\n" not in out and "\nKernels by time\n" not in out
+
+
 def test_a_program_that_is_not_there_is_named_with_those_that_are(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys, CAPTURE, "--module", "jit_decode_stp")
     assert code == 2
