@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hlo_mapping.classification.contents import MIXED, Contents
+from hlo_mapping.classification.contents import MIXED, Contents, Write
 from hlo_mapping.classification.evidence import INPUT, KV_CACHE, STATE, Roles
 from hlo_mapping.classification.softmax import is_softmax, products_after, products_before
 from hlo_mapping.classification.uses import Uses
@@ -13,6 +13,7 @@ from hlo_mapping.dataflow import Graph
 def find_caches(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> None:
     roles.caches.update(n for n, role in roles.role.items() if role == KV_CACHE)
     read, as_activation = _cache_reads(graph, c, uses)
+    attends = any(c.pure[p.left] == c.pure[p.right] == MIXED for p in uses.products.values())
     returned = {c.version[o] for o in graph.outputs if c.written[o]}
     for root in dict.fromkeys(w.root for w in c.writes):
         if root in roles.role:
@@ -21,14 +22,28 @@ def find_caches(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> None:
         attended = root in read
         if not writes or (root in graph.parameters and root not in returned) or (root not in graph.parameters and not attended):
             continue
-        placed = any(w.varies and w.kind != "select" for w in writes) and len(graph.shapes[root].dimensions) >= 3
-        if attended or placed:
+        how = "read by attention" if attended else _why_unread(graph, root, writes, root in as_activation, attends)
+        if how:
             roles.caches.add(root)
             if root in graph.parameters:
-                how = "read by attention" if attended else "written at a place that the inputs give"
                 roles.give(root, KV_CACHE, f"written in part and returned, {how}")
         elif root in as_activation and root in graph.parameters:
             roles.give(root, STATE, "written in part, read as an activation")
+
+
+def _why_unread(graph: Graph, root: int, writes: list[Write], multiplied: bool, attends: bool) -> str:
+    """What makes a buffer a cache that no attention reads here: "" for nothing.
+
+    One that meets a parameter is a cache of what keys and values are made of if its entries' place follows from the inputs (a recurrent
+    state's does not). One that nothing reads is a cache of four dimensions or more, or of three beside attention.
+    """
+    rank = len(graph.shapes[root].dimensions)
+    placed = any(w.varies and w.kind != "select" for w in writes)
+    if multiplied:
+        return "written at a place that the inputs give" if placed and rank >= 3 else ""
+    if rank >= 4 or (rank == 3 and attends):
+        return "written for steps to come"
+    return ""
 
 
 def _cache_reads(graph: Graph, c: Contents, uses: Uses) -> tuple[set[int], set[int]]:

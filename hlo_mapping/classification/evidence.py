@@ -6,9 +6,13 @@ from dataclasses import dataclass, field
 
 from hlo_mapping.classification.contents import MIXED, Contents
 from hlo_mapping.classification.uses import Uses
+from hlo_mapping.costs.opcodes import INDEX_TYPES
+from hlo_mapping.costs.products import RESHAPING
 from hlo_mapping.dataflow import Graph
 
 WEIGHT, KV_CACHE, STATE, INPUT = "weight", "kv_cache", "state", "input"
+FOLDED = 1024
+"""Elements from which on a constant in a product is a folded parameter and not a small fixed matrix."""
 ROLES = (WEIGHT, KV_CACHE, STATE, INPUT)
 
 
@@ -21,6 +25,8 @@ class Roles:
     caches: set[int] = field(default_factory=set)
     """First versions of KV caches: entry parameters, and buffers that a loop carries."""
     trained: set[int] = field(default_factory=set)
+    constants: set[int] = field(default_factory=set)
+    """Large constants that products take: parameters that were folded into the program."""
     foreign: int = 0
     """The bits of sources that are neither entry parameters nor caches: a value made of them is an activation."""
     gradients: set[int] = field(default_factory=set)
@@ -37,6 +43,19 @@ class Roles:
     def give(self, node: int, role: str, why: str) -> None:
         if node not in self.role:
             self.role[node], self.why[node] = role, why
+
+
+def folded(graph: Graph, node: int) -> int:
+    """What an operand was before changes of type, order and place."""
+    while graph.ops[node] in RESHAPING or graph.ops[node] in ("slice", "concatenate", "broadcast"):
+        node = graph.inputs[node][0]
+    return node
+
+
+def find_constants(graph: Graph, uses: Uses) -> set[int]:
+    """Floating-point constants of at least FOLDED elements that products multiply."""
+    found = {folded(graph, o) for p in uses.products.values() for o in (p.left, p.right)}
+    return {n for n in found if graph.ops[n] == "constant" and graph.count(n) >= FOLDED and graph.shapes[n].element_type not in INDEX_TYPES}
 
 
 def returned(graph: Graph, c: Contents, node: int) -> bool:

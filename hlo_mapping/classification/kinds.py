@@ -88,6 +88,8 @@ def _kind(graph: Graph, c: Contents, uses: Uses, roles: Roles, kinds: Kinds, nod
     op, inputs, kind = graph.ops[node], graph.inputs[node], kinds.kind
     if op == "parameter":
         return _parameter_kind(graph, roles, node)
+    if node in roles.constants:
+        return WEIGHTS
     if c.version[node] in roles.caches and (c.written[node] or op == "phi"):
         return CACHE
     if op in ("gather", "dynamic-slice"):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hlo_mapping.classification.caches import find_caches, find_read_only_caches
 from hlo_mapping.classification.contents import Contents, trace
-from hlo_mapping.classification.evidence import INPUT, KV_CACHE, ROLES, STATE, WEIGHT, Roles, returned
+from hlo_mapping.classification.evidence import INPUT, KV_CACHE, ROLES, STATE, WEIGHT, Roles, find_constants, returned
 from hlo_mapping.classification.overrides import RoleOverrides
 from hlo_mapping.classification.training import find_returned_gradients, find_trained
 from hlo_mapping.classification.uses import Uses, elementwise_back, find_uses
@@ -62,6 +62,7 @@ def infer_roles(graph: Graph, contents: Contents, uses: Uses, overrides: RoleOve
     find_caches(graph, contents, uses, roles)
     find_read_only_caches(graph, contents, uses, roles)
     roles.foreign = sum(bit for n, bit in contents.bits.items() if n not in graph.parameters and n not in roles.caches)
+    roles.constants = find_constants(graph, uses)
     halves = second_halves(graph, uses.products.values())
     find_trained(graph, contents, uses, halves, roles)
     weights = find_product_weights(graph, contents, uses, roles)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isqrt
 
 from hlo_mapping.classification.contents import MIXED, Contents
-from hlo_mapping.classification.evidence import INPUT, STATE, WEIGHT, Roles, partners_of, replaced, returned
+from hlo_mapping.classification.evidence import INPUT, STATE, WEIGHT, Roles, folded, partners_of, replaced, returned
 from hlo_mapping.classification.uses import Uses
 from hlo_mapping.costs.opcodes import INDEX_TYPES
 from hlo_mapping.costs.products import Product, batch_sizes, before_broadcast, numbers_in
@@ -23,6 +23,9 @@ def find_product_weights(graph: Graph, c: Contents, uses: Uses, roles: Roles) ->
     contests: list[Product] = []
     strength = _taken_by_calls(graph, c, uses, roles, caches)
     rows: set[int] = set()
+    partners = partners_of(c, uses, roles)
+    inputs: set[int] = set()
+    derived: set[int] = set()
     for product in uses.products.values():
         left, right = roles.own(c.pure[product.left]), roles.own(c.pure[product.right])
         left, right = (MIXED if mask > 0 and mask & caches else mask for mask in (left, right))
@@ -32,11 +35,14 @@ def find_product_weights(graph: Graph, c: Contents, uses: Uses, roles: Roles) ->
         elif left > 0 or right > 0:
             mask, operand = (left, product.left) if left > 0 else (right, product.right)
             sources = c.sources(mask & ~caches)
-            if sources and (product.node not in roles.gradients or set(sources) & roles.trained):
+            if roles.constants & {folded(graph, product.left), folded(graph, product.right)}:
+                inputs.update(sources)
+            elif found := _with_this_gradient(graph, product, sources, partners):
+                derived |= found
+            elif sources and (product.node not in roles.gradients or set(sources) & roles.trained):
                 strength.update(sources)
                 rows.add(_rows(graph, product, operand))
-    partners = partners_of(c, uses, roles)
-    inputs = {n for p in contests for n in _loser(graph, c, p, _Evidence(strength, rows, partners, roles))}
+    inputs |= {n for p in contests for n in _loser(graph, c, p, _Evidence(strength, rows, partners, derived, roles))}
     for product in contests:
         for operand in (product.left, product.right):
             strength.update(n for n in c.sources(c.pure[operand]) if n not in inputs)
@@ -46,6 +52,14 @@ def find_product_weights(graph: Graph, c: Contents, uses: Uses, roles: Roles) ->
     for node in sorted(weights):
         roles.give(node, WEIGHT, "an operand of products with activations")
     return {n for n in weights if roles.role[n] == WEIGHT}
+
+
+def _with_this_gradient(graph: Graph, product: Product, sources: list[int], partners: dict[int, set[int]]) -> set[int]:
+    """The parameters whose gradient a product of a parameter with something computed is: of its shape, and met by it directly."""
+    batch = len(batch_sizes(graph, product.node)) if product.kind == "dot" else 0
+    shape = next(iter(graph.shapes[product.node].leaves)).dimensions[batch:]  # without the slices of a sum in parts
+    met = {n for s in sources for n in partners.get(s, ())}
+    return {n for n in met if sorted(graph.shapes[n].dimensions) == sorted(shape)}
 
 
 def _taken_by_calls(graph: Graph, c: Contents, uses: Uses, roles: Roles, caches: int) -> Counter[int]:
@@ -76,6 +90,8 @@ class _Evidence:
     strength: Counter[int]
     rows: set[int]
     partners: dict[int, set[int]]
+    derived: set[int]
+    """Parameters whose gradient the program computes."""
     roles: Roles
 
 
@@ -91,6 +107,7 @@ def _weight_score(graph: Graph, c: Contents, product: Product, operand: int, evi
     outputs = {graph.shapes[o].dimensions for o in graph.outputs}
     score = 16.0 * any(n in roles.trained or roles.role.get(n) == WEIGHT for n in sources)
     score -= 16.0 * any(roles.role.get(n) in (INPUT, STATE) for n in sources)
+    score += 8.0 * any(n in evidence.derived for n in sources)
     score += 8.0 * any(evidence.strength[n] for n in sources)
     score -= 4.0 * any(returned(graph, c, n) for n in sources if n not in roles.trained)
     score -= 3.0 * max((len(evidence.partners.get(n, ())) - 1 for n in sources), default=0)

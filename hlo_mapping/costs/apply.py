@@ -67,7 +67,7 @@ def _weight_bytes(launch: Launch, traffic: Traffic) -> int:
     A copy made before a loop and read in it stands for the parameter in every iteration, with the bytes that are stored.
     """
     roles = launch.program.roles
-    stored = sum(size for node, size in traffic.reads.items() if roles.role.get(node) == WEIGHT)
+    stored = sum(size for node, size in traffic.reads.items() if roles.role.get(node) == WEIGHT or node in roles.constants)
     return stored + sum(_kept_bytes(launch, node, size) for node, size in traffic.reads.items())
 
 
@@ -75,7 +75,13 @@ def _kept_bytes(launch: Launch, node: int, size: int) -> int:
     """The stored bytes of a parameter's copy that was made outside of the launch's loop."""
     graph, contents, kinds = launch.program.graph, launch.program.contents, launch.program.kinds
     loop = launch.kernel.loop
-    if loop < 0 or node in graph.parameters or kinds.kind[node] != WEIGHTS or graph.inside(node, loop):
+    if (
+        loop < 0
+        or node in graph.parameters
+        or node in launch.program.roles.constants
+        or kinds.kind[node] != WEIGHTS
+        or graph.inside(node, loop)
+    ):
         return 0
     bits = [BITS.get(graph.shapes[n].element_type, 0) for n in contents.sources(contents.pure[node])]
     copied = BITS.get(graph.shapes[node].element_type, 0)

@@ -86,15 +86,20 @@ def test_programs_without_names_have_the_same_classes_and_bytes(name: str) -> No
 
 NO_CACHE = (
     "attention_only",
+    "closed_over",
     "embedding_bag",
     "flash_scan",
     "fsdp",
     "gnn",
     "lora",
+    "mixed_precision",
     "mlp_b1",
+    "mlp_grads",
+    "replay",
     "resnet_train",
     "rnn_train",
     "scan_train",
+    "unet_attn",
     "whisper_enc",
     "convnet",
     "conv_train",
@@ -118,7 +123,7 @@ NO_CACHE = (
 )
 
 
-ATTENDING = {"attention_only", "encoder", "flash_scan", "grads_only", "scan_train", "transformer_train", "whisper_enc"}
+ATTENDING = {"attention_only", "encoder", "flash_scan", "grads_only", "scan_train", "transformer_train", "unet_attn", "whisper_enc"}
 
 
 @pytest.mark.parametrize("name", NO_CACHE)
@@ -417,3 +422,39 @@ def test_bags_of_embeddings_are_embeddings() -> None:
 def test_masked_writes_of_a_whole_cache_write_one_entry() -> None:
     found = program_rows("one_hot_write")
     assert total(found, "kv_write_bytes") == 2 * 4 * 8 * 64 * 2
+
+
+def test_a_prompt_that_fills_the_start_of_a_cache_writes_it() -> None:
+    found = program_rows("prefill_static")
+    assert total(found, "kv_write_bytes") == 2 * 2 * 128 * 8 * 64 * 2
+    assert total(found, "kv_read_bytes") == 0
+
+
+def test_entries_put_into_a_servers_cache() -> None:
+    found = program_rows("insert_cache")
+    assert {r["kernel_class"] for r in found.values()} == {"kv_write"}
+    assert total(found, "kv_write_bytes") == 4 * 512 * 8 * 64 * 2
+
+
+def test_a_window_of_a_longer_cache_is_all_that_is_read() -> None:
+    found = program_rows("window_decode")
+    assert total(found, "kv_read_bytes") == 2 * 2 * 256 * 8 * 64 * 2
+    assert total(found, "kv_write_bytes") == 2 * 2 * 8 * 64 * 2
+
+
+def test_parameters_folded_into_the_program_are_weights() -> None:
+    found = program_rows("closed_over")
+    assert total(found, "weight_bytes") == (512 * 512 + 512 * 64) * 4
+    assert {r["kernel_class"] for r in found.values()} == {"weights"}
+
+
+def test_gradients_alone_tell_weights_from_inputs() -> None:
+    found = program_rows("mlp_grads")
+    assert total(found, "flops", class_detail="gradient") == 3 * 2 * 4096 * 1024 * 1024
+    assert total(found, "flops", kernel_class="weights") == 5 * 2 * 4096 * 1024 * 1024
+
+
+def test_weights_of_another_type_than_their_products() -> None:
+    found = program_rows("mixed_precision")
+    assert total(found, "weight_bytes") == (2 * 1024 * 1024 + 1024 * 1000) * 4
+    assert {r["dot_type"] for r in found.values() if r["dot_type"]} >= {"f32,f32->f32"}
