@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 from nsys_report import __version__
 from nsys_report.analysis.ceilings import parse_overrides
 from nsys_report.columns import ACTIVITY_TABLE, EXECUTION_TABLE
+from nsys_report.plots import Plots
 from nsys_report.reports.build import TOP, Subject, build_report
+from nsys_report.reports.model import Finding as Said
 from nsys_report.reports.model import Report, Table
+from nsys_report.reports.units import visible
 from nsys_report.selection import Selection
 
 if TYPE_CHECKING:
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from nsys_report.joined import Joined
 
 Progress = Callable[[str, float], None]
+MOST_FINDINGS = 3
+"""Findings that the analysis shows of itself."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -42,6 +47,11 @@ class Analysis:
     """What it was narrowed to, in words; "" for the whole capture."""
     predictions: WhatIf | None = None
     """What the step would be if something were otherwise, where that is asked."""
+
+    @property
+    def plot(self) -> Plots:
+        """Its pictures as matplotlib figures: `plot.budget()`, `plot.roofline()`, `plot.timeline(execution=3)`, ..."""
+        return Plots(self)
 
     @property
     def activities(self) -> pd.DataFrame:
@@ -128,11 +138,18 @@ class Analysis:
         part = self.report().parts[0]
         pieces = [f"<p><b>{html.escape(part.name)}</b>: {html.escape(part.headline)}</p>"]
         pieces += [f"<p>⚠ {html.escape(notice.message)}</p>" for notice in part.notices if notice.severity != "info"]
+        pieces += [f"<p>{number}. {_finding_html(finding)}</p>" for number, finding in enumerate(part.findings[:MOST_FINDINGS], 1)]
         for section in part.sections:
             tables = [table for table in section.tables if not table.in_full]
             if tables:
                 pieces.append(f"<h4>{html.escape(section.title)}</h4>" + "".join(map(table_html, tables)))
         return "".join(pieces)
+
+
+def _finding_html(finding: Said) -> str:
+    """A finding in one line: what it is, and what there is to gain."""
+    gains = ", ".join(f"{gain.words} {gain.label}" for gain in finding.gains)
+    return f"<b>{html.escape(visible(finding.title))}</b>" + (f" ({html.escape(visible(gains))})" if gains else "")
 
 
 def table_html(table: Table) -> str:

@@ -30,7 +30,7 @@ CLASSES = {
     "attention": Colour("#e69f00", "#f0b840"),
     "kv_gather": Colour("#009e73", "#2cc59a"),
     "kv_write": Colour("#cc79a7", "#dc98bf"),
-    "other": Colour("#767676", "#a8a8a8"),
+    "other": Colour("#767676", "#8c8c8c"),
     "unknown": Colour("#b5a88f", "#8d8470"),
     "kernel": Colour("#56688a", "#9db0d3"),
     "copy": Colour("#d55e00", "#f08442"),

@@ -14,11 +14,18 @@ from matplotlib.figure import Figure
 from nsys_report.reports.units import visible
 
 WIDTH = 10.0
-"""Inches: at DPI a picture fills a slide of 1,600 pixels."""
-DPI = 160
+"""Inches: at DPI a picture fills a slide of 1,600 pixels, at SCREEN_DPI the column of a notebook."""
+DPI, SCREEN_DPI = 160, 100
 TITLE, LABEL, SMALL = 13.0, 10.0, 9.0
 """Sizes of text, points."""
 INK, QUIET, GRID = "#1a1a1a", "#555555", "#dddddd"
+
+
+class Picture(Figure):
+    """A figure that notebooks show without any magic."""
+
+    def _repr_png_(self) -> bytes:
+        return png(self, SCREEN_DPI)
 
 
 def new_figure(height: float, title: str, notes: tuple[str, ...] = ()) -> tuple[Figure, float, float]:
@@ -27,7 +34,7 @@ def new_figure(height: float, title: str, notes: tuple[str, ...] = ()) -> tuple[
     below = [line for note in notes for line in textwrap.wrap(plain(note), 130)]
     head, foot = 0.16 + 0.24 * len(lines), 0.08 + 0.17 * len(below)
     whole = height + head + foot
-    figure = Figure(figsize=(WIDTH, whole), dpi=DPI, facecolor="white")
+    figure = Picture(figsize=(WIDTH, whole), dpi=DPI, facecolor="white")
     FigureCanvasAgg(figure)
     label: dict[str, Any] = {"parse_math": False}
     figure.text(0.012, 1 - 0.08 / whole, "\n".join(lines), size=TITLE, weight="bold", color=INK, va="top", linespacing=1.25, **label)
@@ -90,8 +97,8 @@ def _letters() -> frozenset[int]:
     return frozenset(FT2Font(font_manager.findfont("DejaVu Sans")).get_charmap())
 
 
-def png(figure: Figure) -> bytes:
+def png(figure: Figure, dpi: int = DPI) -> bytes:
     """A figure as PNG, without date or version in it."""
     out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
+    figure.savefig(out, format="png", dpi=dpi, facecolor="white", metadata={"Software": None})
     return out.getvalue()

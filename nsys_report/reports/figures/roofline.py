@@ -7,7 +7,7 @@ import math
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from nsys_report.reports.figures.canvas import GRID, INK, LABEL, QUIET, SMALL, axes, log_axes, new_figure, write
+from nsys_report.reports.figures.canvas import GRID, INK, LABEL, QUIET, SMALL, axes, log_axes, new_figure, plain, write
 from nsys_report.reports.palette import of_class
 from nsys_report.reports.pictures.model import Point, Roof, Roofline
 from nsys_report.reports.scales import wide
@@ -86,8 +86,9 @@ def _name_largest(chart: Axes, points: tuple[Point, ...], most: float, least: fl
             continue
         taken.append((x, y))
         text = f"{shorten(point.name, 34)} {share(point.share_of_roof)}" if point.share_of_roof is not None else shorten(point.name, 40)
-        chart.annotate(text, (point.flops_per_byte, point.flops_per_s / 1e12), xytext=(9, -3), textcoords="offset points", size=SMALL,
-                       color=INK, va="center", parse_math=False, zorder=4)  # fmt: skip
+        at = (point.flops_per_byte, point.flops_per_s / 1e12)
+        chart.annotate(plain(text), at, xytext=(9, -3), textcoords="offset points", size=SMALL, color=INK, va="center", parse_math=False,
+                       zorder=4)  # fmt: skip
         if len(taken) == MOST_NAMES:
             return
 
