@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from nsys_report.reports.model import Column, Notice, Part, Report, Row, Section, Table
+from nsys_report.reports.model import Column, Finding, Notice, Part, Report, Row, Section, Table
 from nsys_report.reports.units import SHORTENED, UNKNOWN, shorten, visible
 
 LONGEST_NAME = 60
 """Characters of a name in a cell; longer ones lose their middle."""
 DEAREST = 6
 """Columns less dear than this (model.Column.keep) are left out: a page of an issue is about 100 characters wide."""
+FULL_FINDINGS = 3
+"""Findings in full; the others are one line each."""
+MOST_PLACES = 4
+"""Instructions named under a finding."""
 SEVERITIES = {"ok": "✓", "info": "ℹ", "warning": "⚠", "error": "✗"}
 _ACTIVE = re.compile(r"([\\`*\[\]|~$])|(?<!\w)(_)|(_)(?!\w)")
 """Signs of the dialect in running text; an underscore within a word is none."""
@@ -43,8 +47,29 @@ def _part(part: Part) -> Iterator[str]:
     for line in part.lines:
         yield from (text(line), "")
     yield from _notices(part.notices)
+    if part.findings:
+        yield from ("### Findings", "")
+        for number, finding in enumerate(part.findings, 1):
+            yield from _finding(finding, number)
     for section in part.sections:
         yield from _section(section)
+
+
+def _finding(finding: Finding, number: int) -> Iterator[str]:
+    """The first findings in full, the rest as one line each."""
+    gains = ", ".join(f"{gain.words} {gain.label}" for gain in finding.gains)
+    about = "; ".join(text(part) for part in (gains, finding.confidence) if part)
+    where = f"; {code(finding.module)}" if finding.module else ""
+    yield f"{number}. **{text(finding.title)}** ({about}{where})"
+    if number <= FULL_FINDINGS:
+        yield from ("", f"   {text(finding.why)}", "", f"   → {text(finding.remedy)}")
+        if finding.places is not None and finding.places.rows:
+            names = [code(finding.places.texts(row)[0]) for row in finding.places.rows[:MOST_PLACES]]
+            more = len(finding.places.rows) - len(names)
+            yield from ("", f"   <sub>in {', '.join(names)}{f' and {more:,} more' if more else ''}</sub>")
+        if finding.to_capture:
+            yield from ("", f"   <sub>to decide it: {text(finding.to_capture)}</sub>")
+    yield ""
 
 
 def _section(section: Section) -> Iterator[str]:

@@ -12,8 +12,8 @@ import pytest
 from nsys_report.errors import InputError
 from nsys_report.reports.csv_files import csv_text, files, write_csv
 from nsys_report.reports.markdown import code, render, text
-from nsys_report.reports.model import Column, Report, Row, Table
-from tests.nsys_report.sample_report import CLASSES, report
+from nsys_report.reports.model import Column, Fact, Finding, Report, Row, Table
+from tests.nsys_report.sample_report import CLASSES, instructions, report
 
 
 def test_a_table_has_its_headings_its_alignment_and_its_total() -> None:
@@ -31,6 +31,22 @@ def test_marks_notes_and_hidden_rows_are_said_below() -> None:
     assert "<sub>24 complete executions</sub>" in page
     assert "<sub>1 more of 2 rows</sub>" in page
     assert "> ⚠ 12 launches have no kernel. *Trace a shorter window.*" in page
+
+
+def test_findings_come_first_the_later_ones_short() -> None:
+    gains = (Fact("gain_ns", "to gain each time", 181_000, "ns"),)
+    places = instructions(("fusion.1", "fusion.2", "fusion.3", "fusion.4", "fusion.5", "fusion.6"))
+    one = Finding(
+        "slug", "Products are *written* out", "Because.", "Keep them.", "warning", "likely", "", "jit_f#1", gains, (), places, "More."
+    )
+    page = render(Report((replace(report().parts[0], findings=(one,) * 4),)))
+    lines = page.splitlines()
+    at = lines.index("1. **Products are \\*written\\* out** (181 µs to gain each time; likely; `jit_f#1`)")
+    assert lines[at + 2 : at + 5 : 2] == ["   Because.", "   → Keep them."]
+    assert lines[at + 6] == "   <sub>in `fusion.1`, `fusion.2`, `fusion.3`, `fusion.4` and 2 more</sub>"
+    assert lines[at + 8] == "   <sub>to decide it: More.</sub>"
+    assert page.count("Because.") == 3 and "4. **Products" in page
+    assert page.index("### Findings") < page.index("### Classes")
 
 
 @pytest.mark.parametrize(
