@@ -50,7 +50,9 @@ def align(automaton: Automaton, codes: np.ndarray) -> Alignment:
     return _read_back(automaton, codes, hypotheses, history)
 
 
-def _read_back(automaton: Automaton, codes: np.ndarray, hypotheses: dict[int, float], history: list[dict[int, tuple[int, int, int, int]]]) -> Alignment:
+def _read_back(
+    automaton: Automaton, codes: np.ndarray, hypotheses: dict[int, float], history: list[dict[int, tuple[int, int, int, int]]]
+) -> Alignment:
     finished = {s: c + automaton.finish(s)[0] for s, c in hypotheses.items()}
     state = min(finished, key=lambda s: finished[s])
     cut_end = finished[state] > min(hypotheses.values()) + 4.0

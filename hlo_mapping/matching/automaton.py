@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from itertools import accumulate
 
 from hlo_mapping.matching.names import (
     AUTOTUNER,
@@ -65,6 +66,7 @@ class Automaton:
         self._finish: dict[int, tuple[float, int]] = {}
         self._accepted: dict[tuple[int, int], tuple[float, int] | None] = {}
         self._places: dict[int, tuple[int, ...]] = {}
+        self._kernels = [0, *accumulate(s.kind == KERNEL for s in schedule.steps)]
 
     def moves(self, state: int, token: int) -> tuple[Move, ...]:
         """The steps that may launch `token` next after step `state` (-1 before the first)."""
@@ -89,6 +91,10 @@ class Automaton:
             found = tuple(s for s in range(self.schedule.end) if (a := self.accept(s, token)) is not None and a == (0.0, 1))
             self._places[token] = found
         return found
+
+    def kernels_between(self, step: int, later: int) -> int:
+        """Kernels of the program after step `step` and before `later`, in the order written."""
+        return self._kernels[later] - self._kernels[step + 1]
 
     def accept(self, step: int, token: int) -> tuple[float, int] | None:
         """(cost, 1 if exact) of step `step` launching `token`; None if it cannot."""

@@ -8,8 +8,9 @@ where the same launches come again the answer is copied, so that the work is don
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -36,10 +37,31 @@ MARGIN = 10.0
 SETTLED = 2.4
 """Where an execution can end, rivals dearer by this much are given up: less than one launch too many or missing."""
 
+TROUBLE = 1.9
+"""Where a launch makes the best explanation dearer by more than this, records may have been lost before it."""
+
+GAP, GIVEN_UP, RESUMED = 4.0, 6.0, 1.7
+"""Lost records: an execution goes on further down its program, breaks off, or is met in the middle."""
+
+END_SEEN = 3.5
+"""How much less it costs that an execution broke off, if the host saw one end."""
+
+MOST_MISSING = 5
+"""Kernels that one loss of records counts for: it says nothing against what is there."""
+
+WIDEST = 200
+"""Most hypotheses that live on at once."""
+
 OUTSIDE = (-1, -1)
 
 State = tuple[int, int]
 """(program, step after which it stands); OUTSIDE between executions."""
+
+How = tuple[State, int, float, int, int, bool]
+"""(state before, step or -1, price, 1 if exact, kernels missing before, whether an execution is met in its middle)."""
+
+Option = tuple[State, float, int, int, bool]
+"""A hypothesis that an execution begins: (state, cost, 1 if exact, kernels missing, whether it is met in its middle)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +103,22 @@ class _Pattern:
 
 
 @dataclass(slots=True)
-class _Trace:
-    """How the hypotheses at one launch came about: state → (state before, step, cost of the move, exact, missing)."""
+class _Ending:
+    """The hypothesis that ended at a launch to stand outside: its state, the price, the kernels then missing, and whether it broke off."""
 
-    came: dict[State, tuple[State, int, float, int, int]] = field(default_factory=dict)
-    ended: tuple[State, float, int, tuple[tuple[int, float], ...]] | None = None
-    """The hypothesis that ended here to stand outside: (its state, cost of ending, kernels missing, rivals)."""
+    state: State
+    price: float
+    missing: int
+    rivals: tuple[tuple[int, float], ...] = ()
+    broke_off: bool = False
+
+
+@dataclass(slots=True)
+class _Trace:
+    """How the hypotheses at one launch came about."""
+
+    came: dict[State, How] = field(default_factory=dict)
+    ended: _Ending | None = None
 
 
 class Cutter:
@@ -95,26 +127,32 @@ class Cutter:
     def __init__(self, automata: Sequence[Automaton]) -> None:
         self.automata = automata
         self.patterns: dict[int, list[_Pattern]] = {}
-        self._starts: dict[int, tuple[tuple[State, float, int, int], ...]] = {}
+        self._starts: dict[int, tuple[Option, ...]] = {}
 
     def cut(self, codes: np.ndarray, inside: np.ndarray, fresh: np.ndarray | None = None) -> Cut:
         """Cuts one stream: token codes, whether a launch continues the graph launch before it, and whether the host saw an execution end
         before it (None where it never does)."""
         return _Pass(self, codes, inside, fresh).run()
 
-    def starts(self, token: int) -> tuple[tuple[State, float, int, int], ...]:
-        """Hypotheses that an execution begins with this token: (state, cost, exact, missing)."""
+    def starts(self, token: int) -> tuple[Option, ...]:
+        """Hypotheses that an execution begins with this token."""
         found = self._starts.get(token)
         if found is None:
-            moves = [((p, step), BEGIN + cost, exact, missing) for p, a in enumerate(self.automata) for step, cost, missing, exact in a.moves(-1, token)]
+            options = [
+                ((p, step), BEGIN + cost, exact, missing, False)
+                for p, a in enumerate(self.automata)
+                for step, cost, missing, exact in a.moves(-1, token)
+            ]
             # a program that would start with a misfit is only worth a thought where no program starts right
-            best = min((m[1] for m in moves), default=0.0)
-            found = self._starts[token] = tuple(m for m in moves if m[1] <= min(best + 4.0, 6.0))
+            best = min((o[1] for o in options), default=0.0)
+            found = self._starts[token] = tuple(o for o in options if o[1] <= min(best + 4.0, 6.0))
         return found
 
-    def resumptions(self, token: int) -> tuple[tuple[State, float, int, int], ...]:
-        """Hypotheses that the stream opens in the middle of an execution."""
-        return tuple(((p, step), BEGIN + CUT_OFF, 1, 0) for p, a in enumerate(self.automata) for step in a.places(token))
+    def resumptions(self, token: int, cost: float, missing: int) -> tuple[Option, ...]:
+        """Hypotheses that the stream meets an execution in its middle."""
+        return tuple(
+            ((p, step), BEGIN + cost, 1, missing, True) for p, a in enumerate(self.automata) for step in a.places(token) if step > 0
+        )
 
 
 class _Pass:
@@ -124,12 +162,12 @@ class _Pass:
         self.cutter = cutter
         self.automata = cutter.automata
         self.codes = codes.tolist()
-        self.inside = inside.tolist() + [False]
+        self.inside = [*inside.tolist(), False]
         # what it costs to begin or to go on at each launch, by what the host saw
         told = np.full(len(codes), fresh is not None)
         told[:1] = False
         signal = fresh if fresh is not None else np.zeros(len(codes), bool)
-        self.to_begin = np.where(told & ~signal, UNSIGNALLED, 0.0).tolist() + [0.0]
+        self.to_begin = [*np.where(told & ~signal, UNSIGNALLED, 0.0).tolist(), 0.0]
         self.to_go_on = np.where(told & signal, UNSIGNALLED, 0.0).tolist()
         # a pattern must fit its graph launches and signals too, so the flags are part of what is compared
         self.buffer = (codes.astype(np.int32) * 4 + inside * 2 + signal).astype(np.int32).tobytes()
@@ -147,7 +185,10 @@ class _Pass:
                 if jumped != at:
                     at = jumped
                     continue
-            active = self.advance(at, active)
+            new = self.advance(at, active)
+            if at and min(new.values()) > min(active.values()) + TROUBLE:
+                new = self.after_loss(at, active)
+            active = new
             at += 1
             if len(active) == 1 and OUTSIDE in active:
                 self.settle(at, OUTSIDE)
@@ -162,12 +203,11 @@ class _Pass:
         while at < count:
             for pattern in self.cutter.patterns.get(self.codes[at], ()):
                 end = at + pattern.length
-                if end > count or self.inside[at] or self.inside[end] or self.to_begin[end] and end < count:
+                if end > count or self.inside[at] or self.inside[end] or (self.to_begin[end] and end < count):
                     continue
                 if self.buffer[4 * at + 4 : 4 * end] == pattern.codes:
                     self.steps[at:end] = pattern.steps
-                    s = pattern.segment
-                    self.segments.append(Segment(at, end, s.program, s.cost, s.exact, s.extra, s.missing, rivals=s.rivals))
+                    self.segments.append(replace(pattern.segment, start=at, end=end))
                     at = end
                     break
             else:
@@ -175,38 +215,63 @@ class _Pass:
         self.settled_to = at
         return at
 
-    def advance(self, at: int, active: dict[State, float]) -> dict[State, float]:
-        """One launch further: the hypotheses after launch `at`, dear ones dropped."""
+    def advance(self, at: int, active: dict[State, float], lost: bool = False) -> dict[State, float]:
+        """One launch further: the hypotheses after launch `at`, dear ones dropped. `lost`: records may be missing before it."""
         token, trace = self.codes[at], _Trace()
         begin, go_on = self.to_begin[at], self.to_go_on[at]
         new: dict[State, float] = {}
         came = trace.came
         for state, cost in active.items():
             if state == OUTSIDE:
-                self.offer(new, came, OUTSIDE, cost + NOBODYS, (OUTSIDE, -1, NOBODYS, 0, 0))
-                if not self.inside[at]:
-                    options = self.cutter.starts(token) + (self.cutter.resumptions(token) if at == 0 else ())
-                    for target, extra, exact, missing in options:
-                        self.offer(new, came, target, cost + begin + extra, (OUTSIDE, target[1], begin + extra, exact, missing))
+                offer(new, came, OUTSIDE, cost, (OUTSIDE, -1, NOBODYS, 0, 0, False))
+                for target, price, exact, missing, middle in self.options(at, lost):
+                    offer(new, came, target, cost, (OUTSIDE, target[1], begin + price, exact, missing, middle))
                 continue
             program, step = state
-            for target_step, extra, missing, exact in self.automata[program].moves(step, token):
-                self.offer(new, came, (program, target_step), cost + go_on + extra, (state, target_step, go_on + extra, exact, missing))
-            self.offer(new, came, state, cost + go_on + TOO_MANY, (state, -1, go_on + TOO_MANY, 0, 0))
+            for target_step, price, missing, exact in self.automata[program].moves(step, token):
+                offer(new, came, (program, target_step), cost, (state, target_step, go_on + price, exact, missing, False))
+            offer(new, came, state, cost, (state, -1, go_on + TOO_MANY, 0, 0, False))
+        if lost:
+            self.skip_ahead(token, active, new, came, go_on)
         self.end_executions(at, new, trace)
         best = min(new.values())
-        limit = best + MARGIN
-        if trace.ended is not None and new[OUTSIDE] <= best + 1e-9:
-            limit = best + SETTLED
+        limit = best + (SETTLED if trace.ended is not None and new[OUTSIDE] <= best + 1e-9 else MARGIN)
         kept = {s: c for s, c in new.items() if c <= limit}
         self.traces.append(trace)
-        return kept
+        return kept if len(kept) <= WIDEST else dict(heapq.nsmallest(WIDEST, kept.items(), key=lambda item: item[1]))
 
-    @staticmethod
-    def offer(new: dict[State, float], came: dict[State, tuple[State, int, float, int, int]], state: State, cost: float, how: tuple[State, int, float, int, int]) -> None:
-        if cost < new.get(state, float("inf")):
-            new[state] = cost
-            came[state] = how
+    def options(self, at: int, lost: bool) -> tuple[Option, ...]:
+        """How an execution may begin with launch `at`."""
+        if self.inside[at]:
+            return ()
+        found = self.cutter.starts(self.codes[at])
+        if at == 0:
+            return found + self.cutter.resumptions(self.codes[at], CUT_OFF, 0)
+        return found + self.cutter.resumptions(self.codes[at], RESUMED, MOST_MISSING) if lost else found
+
+    def skip_ahead(self, token: int, active: dict[State, float], new: dict[State, float], came: dict[State, How], go_on: float) -> None:
+        """Offers that the best hypotheses go on anywhere further down their programs: what lay between was lost."""
+        best = min(active.values())
+        for state, cost in active.items():
+            if state == OUTSIDE or cost > best + TROUBLE:
+                continue
+            automaton = self.automata[state[0]]
+            for step in automaton.places(token):
+                if step > state[1]:
+                    missing = min(MOST_MISSING, automaton.kernels_between(state[1], step))
+                    offer(new, came, (state[0], step), cost, (state, step, go_on + GAP, 1, missing, False))
+
+    def after_loss(self, at: int, active: dict[State, float]) -> dict[State, float]:
+        """Launch `at` once more, on the assumption that records before it were lost: executions may break off, go on further down, or
+        be met in the middle."""
+        self.traces.pop()
+        state = min(active, key=lambda s: active[s])
+        price = GIVEN_UP - (END_SEEN if self.to_go_on[at] else 0.0)
+        given_up = active[state] + price
+        if state != OUTSIDE and not self.inside[at] and given_up < active.get(OUTSIDE, float("inf")):
+            active = {**active, OUTSIDE: given_up}
+            self.traces[-1].ended = _Ending(state, price, MOST_MISSING, broke_off=True)
+        return self.advance(at, active, lost=True)
 
     def end_executions(self, at: int, new: dict[State, float], trace: _Trace) -> None:
         """Lets hypotheses that have come to their end stand outside, the cheapest of them."""
@@ -229,41 +294,32 @@ class _Pass:
             for other, rival, _, _ in ends[1:]:
                 if rival[0] != state[0]:
                     rivals.setdefault(rival[0], other - cost)
-            trace.ended = (state, price, missing, tuple(rivals.items())[:8])
+            trace.ended = _Ending(state, price, missing, tuple(rivals.items())[:8])
 
     def settle(self, to: int, state: State) -> None:
         """Reads the history of the surviving hypothesis back to where the last one was settled."""
-        start, at = self.settled_to, to
         found: list[Segment] = []
-        open_end: int | None = None
-        rivals: tuple[tuple[int, float], ...] = ()
-        cost = 0.0
-        exact = extra = missing = 0
-        cut_end = False
-        if state != OUTSIDE:
-            open_end, cut_end = to, True
-        while at > start:
-            trace = self.traces[at - 1 - start]
+        open_: Segment | None = Segment(to, to, state[0], 0.0, 0, 0, 0, cut_end=True) if state != OUTSIDE else None
+        for at in range(to - 1, self.settled_to - 1, -1):
+            trace = self.traces[at - self.settled_to]
             if state == OUTSIDE and trace.ended is not None:
-                state, cost, missing, rivals = trace.ended
-                open_end, exact, extra, cut_end = at, 0, 0, False
-            before, step, price, is_exact, skipped = trace.came[state]
-            at -= 1
-            if state == OUTSIDE:
+                end = trace.ended
+                state = end.state
+                open_ = Segment(at + 1, at + 1, state[0], end.price, 0, 0, end.missing, False, end.broke_off, end.rivals)
+            before, step, price, exact, skipped, middle = trace.came[state]
+            if state == OUTSIDE or open_ is None:
                 continue
             self.steps[at] = step
-            cost += price
-            exact += is_exact
-            missing += skipped
-            extra += step < 0
+            open_ = replace(
+                open_, start=at, cost=open_.cost + price, exact=open_.exact + exact, extra=open_.extra + (step < 0),
+                missing=open_.missing + skipped, cut_start=middle,
+            )  # fmt: skip
             if before == OUTSIDE:
-                assert open_end is not None
-                resumed = at == 0 and abs(price - BEGIN - CUT_OFF) < 1e-9 and step > 0
-                found.append(Segment(at, open_end, state[0], cost, exact, extra, missing, resumed, cut_end, rivals))
-                cost, exact, extra, missing, rivals, cut_end = 0.0, 0, 0, 0, (), False
+                found.append(open_)
+                open_ = None
             state = before
         found.reverse()
-        self.remember(found, start, to)
+        self.remember(found, self.settled_to, to)
         self.segments += found
         self.traces.clear()
         self.settled_to = to
@@ -276,3 +332,11 @@ class _Pass:
         if all(p.codes != codes for p in known):
             known.append(_Pattern(codes, to - start, found[0], self.steps[start:to].copy()))
             known.sort(key=lambda p: -p.length)
+
+
+def offer(new: dict[State, float], came: dict[State, How], state: State, cost: float, how: How) -> None:
+    """Keeps the cheapest way to a state: `cost` before the move plus the move's own price."""
+    total = cost + how[2]
+    if total < new.get(state, float("inf")):
+        new[state] = total
+        came[state] = how

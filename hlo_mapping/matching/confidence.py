@@ -26,6 +26,9 @@ GOOD_FIT, POOR_FIT = 0.9, 0.5
 """Shares of exactly expected launches: from GOOD_FIT on an execution is its program's, below POOR_FIT it is not."""
 
 
+SHIFTED = 0.6
+"""Confidence next to a missing kernel, where it is not certain which of several alike is missing."""
+
 NO_EVIDENCE = 0.4
 """Confidence where nothing of an execution can be judged: a program of library calls alone, found blind."""
 
@@ -39,14 +42,18 @@ def fit(exact: int, extra: int, missing: int, launches: int, free: int) -> float
     return None if judged <= 0 else exact / judged
 
 
-def judge(automaton: Automaton, codes: np.ndarray, steps: np.ndarray, quality: float | None, readings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def judge(
+    automaton: Automaton, codes: np.ndarray, steps: np.ndarray, quality: float | None, readings: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Method and confidence of each launch of one execution (-1 and nan where no instruction was found).
 
     `quality` is the execution's fit (None where nothing can be judged), `readings` for each step (and one more) how many different
     answers programs that fit as well would give.
     """
     kinds = np.array([s.kind for s in automaton.schedule.steps] + [""], object)
-    exact = np.array([s >= 0 and (automaton.accept(s, c) or (1, 0))[1] == 1 for s, c in zip(steps.tolist(), codes.tolist(), strict=True)], bool)
+    exact = np.array(
+        [s >= 0 and (automaton.accept(s, c) or (1, 0))[1] == 1 for s, c in zip(steps.tolist(), codes.tolist(), strict=True)], bool
+    )
     kind = kinds[steps]
     method = np.full(len(steps), -1)
     method[steps >= 0] = ORDER
@@ -61,11 +68,44 @@ def judge(automaton: Automaton, codes: np.ndarray, steps: np.ndarray, quality: f
     near[:-1] |= lost[1:]
     ordered = near & np.isin(kind, (LIBRARY,))
     confidence[ordered] = np.minimum(confidence[ordered], 0.6)
+    shiftable = may_be_shifted(automaton, codes, steps)
+    confidence[shiftable] = np.minimum(confidence[shiftable], SHIFTED)
     if quality is None or quality < GOOD_FIT:
         confidence = np.minimum(confidence, NO_EVIDENCE)
     confidence = confidence / readings[steps]
     confidence[steps < 0] = np.nan
     return method, confidence
+
+
+def may_be_shifted(automaton: Automaton, codes: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Launches next to missing kernels that would fit as well one place further into the gap, and their neighbours in turn."""
+    found = np.zeros(len(steps), bool)
+    placed = np.flatnonzero(steps >= 0)
+    at, code = steps[placed].tolist(), codes[placed].tolist()
+    end = automaton.schedule.end
+    gaps = [n for n in np.flatnonzero(np.diff(steps[placed]) > 1).tolist() if _is_gap(automaton, at[n], at[n + 1], code[n + 1])]
+    for n in gaps:
+        found[placed[n + 1 + _slack(automaton, at[n + 1 :], code[n + 1 :], range(at[n] + 1, at[n + 1]))]] = True
+        found[placed[n - _slack(automaton, at[n::-1], code[n::-1], range(at[n] + 1, at[n + 1]))]] = True
+    if len(at) and automaton.finish(at[-1])[1]:
+        found[placed[len(at) - 1 - _slack(automaton, at[::-1], code[::-1], range(at[-1] + 1, end))]] = True
+    return found
+
+
+def _is_gap(automaton: Automaton, step: int, later: int, token: int) -> bool:
+    """Whether going from one step to a later one passes over kernels or library calls that should have launched."""
+    accepted = automaton.accept(later, token)
+    move = next((m for m in automaton.moves(step, token) if m[0] == later), None)
+    return accepted is None or move is None or move[2] > 0 or move[1] - accepted[0] > 0.5
+
+
+def _slack(automaton: Automaton, at: list[int], code: list[int], free: range) -> np.ndarray:
+    """How many launches, counted from a gap, could stand one place nearer to it: 0 to n - 1."""
+    count = 0
+    while count < len(at) and any((automaton.accept(s, code[count]) or (1.0, 0))[0] == 0.0 for s in free):
+        free = range(at[count], at[count] + 1)
+        count += 1
+    return np.arange(count)
 
 
 def free_launches(automaton: Automaton, codes: np.ndarray, steps: np.ndarray) -> int:

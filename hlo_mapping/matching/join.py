@@ -188,9 +188,7 @@ class _Join:
             elif not self.knows(program, self.annotations.instruction[rows]):
                 program = None
         self.execution[rows] = len(self.executions)
-        self.executions.append(
-            FoundExecution(module, number if number >= 0 else None, program, "nvtx", 1.0, quality, complete, thread)
-        )
+        self.executions.append(FoundExecution(module, number if number >= 0 else None, program, "nvtx", 1.0, quality, complete, thread))
         self.of_annotated[execution] = len(self.executions) - 1
         said = self.annotations.instruction[rows]
         if (said >= 0).any():
@@ -250,8 +248,15 @@ class _Join:
         sure = (0.99 if quality is not None and quality >= confidence.GOOD_FIT else confidence.NO_EVIDENCE) / names
         self.executions.append(
             FoundExecution(
-                plan_.program.name, plan_.program.number, plan_.program, "sequence", sure, quality,
-                not (segment.cut_start or segment.cut_end), stream.thread, tied,
+                plan_.program.name,
+                plan_.program.number,
+                plan_.program,
+                "sequence",
+                sure,
+                quality,
+                not (segment.cut_start or segment.cut_end),
+                stream.thread,
+                tied,
             )  # fmt: skip
         )
         return True
@@ -318,4 +323,6 @@ class _Join:
 
 def same_module(dumped: str, annotated: str) -> bool:
     """Whether a dumped module can be the annotated one: equal names, or one cut short by the other's length limit."""
-    return dumped == annotated or (len(annotated) > 40 and dumped.startswith(annotated)) or (len(dumped) > 40 and annotated.startswith(dumped))
+    return (
+        dumped == annotated or (len(annotated) > 40 and dumped.startswith(annotated)) or (len(dumped) > 40 and annotated.startswith(dumped))
+    )

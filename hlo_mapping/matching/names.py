@@ -22,7 +22,10 @@ LEADING = re.compile(r"make_?batch_?pointers|batched_pointers|nchwtonhwc|compute
 HELPER = re.compile(r"set_(while|case|if|if_else|for)_condition|Set(While|Case|If|For)ConditionKernel|^noop$", re.IGNORECASE)
 """Kernels that steer a CUDA graph and belong to no instruction (XLA's own names)."""
 
-AUTOTUNER = re.compile(r"redzone|delay_kernel|DelayKernel|RepeatBufferKernel|xla_fp_comparison|xla_int_comparison|xla\.fp_comparison|buffer_comparator", re.IGNORECASE)
+AUTOTUNER = re.compile(
+    r"redzone|delay_kernel|DelayKernel|RepeatBufferKernel|xla_fp_comparison|xla_int_comparison|xla\.fp_comparison|buffer_comparator",
+    re.IGNORECASE,
+)
 """Kernels that only XLA's autotuner launches (guard zones around buffers, delays, comparison of results)."""
 
 

@@ -19,11 +19,23 @@ SKIP_COST = {LIBRARY: 0.6, COPY: 0.4, MEMSET: 0.4, READBACK: 0.05, VIRTUAL: 0.0}
 """What it costs to believe that a step launched nothing. A copy onto itself and a library call on empty data are elided."""
 
 NO_LAUNCH = frozenset(
-    {"kAsyncDone", "kWaitForStreams", "kCopyDone", "kGroupDone", "kSendDone", "kRecvDone", "kHostSendDone", "kHostRecvDone", "kHostExecuteDone"}
+    {
+        "kAsyncDone",
+        "kWaitForStreams",
+        "kCopyDone",
+        "kGroupDone",
+        "kSendDone",
+        "kRecvDone",
+        "kHostSendDone",
+        "kHostRecvDone",
+        "kHostExecuteDone",
+    }
 )
 """Thunks that only wait. Names ending in Done are treated alike."""
 
-WRAPPERS = frozenset({"kSequential", "kCommandBuffer", "kAsyncStart", "kDynamicSlice", "kDynamicSliceFusion", "kAddressComputation", "kGroupStart"})
+WRAPPERS = frozenset(
+    {"kSequential", "kCommandBuffer", "kAsyncStart", "kDynamicSlice", "kDynamicSliceFusion", "kAddressComputation", "kGroupStart"}
+)
 """Thunks that launch only what the thunks inside them launch."""
 
 UNSEEN_BRANCH, UNSEEN_IN_GRAPH = 1.5, 0.1

@@ -31,7 +31,17 @@ SLICE_FUSION = "kSliceFusion"
 LIBRARY_KINDS = {"convolution": "kConvolution", "fft": "kFft", "cholesky": "kCholesky", "triangular-solve": "kTriangularSolve", "dot": "kGemm", "sort": "kSort"}  # fmt: skip
 """Thunk kinds of instructions that a library, or several kernels of their own, carry out."""
 
-COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute", "collective-broadcast", "ragged-all-to-all", "send", "recv")
+COLLECTIVES = (
+    "all-reduce",
+    "all-gather",
+    "reduce-scatter",
+    "all-to-all",
+    "collective-permute",
+    "collective-broadcast",
+    "ragged-all-to-all",
+    "send",
+    "recv",
+)
 
 _FAR = 1e6
 
@@ -92,8 +102,20 @@ def _fusion_thunk(module: Module, instruction: Instruction) -> Thunk:
     return _thunk(SLICE_FUSION if slices else "kKernel", instruction.name, kernel=kernel_name(instruction.name))
 
 
-def _thunk(kind: str, instruction: str | None, kernel: str | None = None, branches: tuple[tuple[str, tuple[Thunk, ...]], ...] = ()) -> Thunk:
-    return Thunk(id=None, kind=kind, kernel=kernel, grid=None, block=None, shared_memory=None, instruction=instruction, stream_id=None, branches=branches)
+def _thunk(
+    kind: str, instruction: str | None, kernel: str | None = None, branches: tuple[tuple[str, tuple[Thunk, ...]], ...] = ()
+) -> Thunk:
+    return Thunk(
+        id=None,
+        kind=kind,
+        kernel=kernel,
+        grid=None,
+        block=None,
+        shared_memory=None,
+        instruction=instruction,
+        stream_id=None,
+        branches=branches,
+    )
 
 
 def kernel_names(module: Module) -> dict[str, frozenset[str]]:

@@ -81,8 +81,14 @@ def launch_streams(activities: pa.Table, host_functions: np.ndarray | None = Non
     return tokens, tuple(streams)
 
 
-def _stream(activities: pa.Table, rows: np.ndarray, codes: np.ndarray, launch: np.ndarray, process: int, device: int, thread: int) -> LaunchStream:
-    node = _numbers(activities, "graph_node_id", -1)[rows] if activities["graph_node_id"].null_count < len(activities) else np.full(len(rows), -1)
+def _stream(
+    activities: pa.Table, rows: np.ndarray, codes: np.ndarray, launch: np.ndarray, process: int, device: int, thread: int
+) -> LaunchStream:
+    node = (
+        _numbers(activities, "graph_node_id", -1)[rows]
+        if activities["graph_node_id"].null_count < len(activities)
+        else np.full(len(rows), -1)
+    )
     inside = np.zeros(len(rows), bool)
     repeats = np.empty((0, 2), np.int64)
     if (node >= 0).any():
@@ -211,7 +217,12 @@ def _intern(activities: pa.Table) -> tuple[np.ndarray, tuple[Token, ...]]:
     _, size_code = np.unique(size, return_inverse=True)
     sizes = np.unique(size)
     mixed = what
-    for part, count in ((np.where(is_kernel, name, -1), len(names)), (np.where(is_kernel, grid, -1), len(grids)), (np.where(is_kernel, block, -1), len(blocks)), (size_code, len(sizes))):
+    for part, count in (
+        (np.where(is_kernel, name, -1), len(names)),
+        (np.where(is_kernel, grid, -1), len(grids)),
+        (np.where(is_kernel, block, -1), len(blocks)),
+        (size_code, len(sizes)),
+    ):
         mixed = mixed * (count + 1) + part + (0 if part is size_code else 1)
     chosen = np.flatnonzero(wanted)
     _, first, inverse = np.unique(mixed[chosen], return_index=True, return_inverse=True)
@@ -221,7 +232,15 @@ def _intern(activities: pa.Table) -> tuple[np.ndarray, tuple[Token, ...]]:
     for row in chosen[first]:
         k = int(what[row])
         if k == 0:
-            tokens.append(Token("kernel", names[name[row]], grids[grid[row]] if grid[row] >= 0 else None, blocks[block[row]] if block[row] >= 0 else None, None))
+            tokens.append(
+                Token(
+                    "kernel",
+                    names[name[row]],
+                    grids[grid[row]] if grid[row] >= 0 else None,
+                    blocks[block[row]] if block[row] >= 0 else None,
+                    None,
+                )
+            )
         else:
             tokens.append(Token(("", "copy", "memset", "readback")[k], "", None, None, int(size[row])))
     return codes, tuple(tokens)
