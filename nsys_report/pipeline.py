@@ -12,6 +12,7 @@ from hlo_mapping.classification.overrides import RoleOverrides
 from hlo_mapping.columns import FACTS
 from hlo_mapping.dump.index import index_dump
 from hlo_mapping.dump.program import Program
+from hlo_mapping.errors import HloError
 from hlo_mapping.facts import instruction_facts
 from hlo_mapping.matching.join import Joined as Join
 from hlo_mapping.matching.join import join
@@ -19,6 +20,7 @@ from nsys_report.analysis.ceilings import Ceilings, GpuEntry, builtin_table, fin
 from nsys_report.analysis.results import AnalysisResults, analyse
 from nsys_report.capture import open_capture
 from nsys_report.capture.model import Capture
+from nsys_report.errors import UsageError
 from nsys_report.executions.activities import joined_activities
 from nsys_report.executions.graph_bodies import adopt_graph_bodies
 from nsys_report.executions.host import host_functions_before
@@ -47,25 +49,33 @@ def join_capture(
     found = join(launched, dump, ranges.annotations, host_functions_before(launched, capture.runtime))
     executions, execution_id = executions_table(launched, found.execution, found.executions)
     say("reading instructions", 0.8)
-    facts = _facts(found, overrides)
+    facts, unread = _facts(found, overrides)
     say("joining", 0.9)
     activities = joined_activities(launched, found, execution_id, executions, facts)
     programs = {e.program.number: e.program for e in found.executions if e.program is not None}
-    return Joined(capture, activities, executions, facts, programs, join_notes(found, dump, ranges.without_work))
+    return Joined(capture, activities, executions, facts, programs, (*join_notes(found, dump, ranges.without_work), *unread))
 
 
-def _facts(found: Join, overrides: RoleOverrides | None) -> pa.Table:
-    """The facts of every program that ran, one after another."""
+def _facts(found: Join, overrides: RoleOverrides | None) -> tuple[pa.Table, tuple[str, ...]]:
+    """The facts of every program that ran, one after another, and sentences on those whose text cannot be followed."""
+    if overrides is not None:
+        role_overrides.check_overrides(overrides, [p.module for p in found.programs.values() if p.module is not None])
     ran: dict[int, Program] = {e.program.number: e.program for e in found.executions if e.program is not None}
-    tables = [instruction_facts(p, overrides) for p in ran.values() if p.module is not None]
-    return pa.concat_tables(tables).unify_dictionaries().combine_chunks() if tables else FACTS.empty_table()
+    tables, unread = [], []
+    for program in ran.values():
+        try:
+            if program.module is not None:
+                tables.append(instruction_facts(program, overrides))
+        except HloError as error:
+            unread.append(f"{program.name} (program {program.number}): classes and bytes are unknown: {error.message}")
+    return (pa.concat_tables(tables).unify_dictionaries().combine_chunks() if tables else FACTS.empty_table()), tuple(unread)
 
 
 def overrides_from(roles: str | Path | None, manifest: str | Path | None) -> RoleOverrides | None:
     """The roles that a file or a serving manifest gives; the roles file wins where both speak."""
-    if roles is not None:
-        return role_overrides.read_roles_file(Path(roles))
-    return role_overrides.read_manifest(Path(manifest)) if manifest is not None else None
+    given = role_overrides.read_roles_file(Path(roles)) if roles is not None else None
+    served = role_overrides.read_manifest(Path(manifest)) if manifest is not None else None
+    return given.merged(served) if given is not None and served is not None else given or served
 
 
 def analyze(
@@ -84,6 +94,10 @@ def analyze(
     Raises ReportError for a capture, HloError for a dump or a roles file that cannot be used.
     """
     overrides = overrides_from(roles, manifest)
+    if overrides is not None and xla_dump is None:
+        raise UsageError(
+            "roles were given, but no dump whose parameters have them", "give the dump too: --xla-dump DIR", slug="roles-without-dump"
+        )
     table = (*read_table(Path(ceilings_file)), *builtin_table()) if ceilings_file is not None else builtin_table()
     capture = open_capture(Path(capture_path), progress, ranges="xla")
     joined = join_capture(capture, xla_dump, overrides=overrides, progress=progress)
