@@ -9,12 +9,14 @@ import pytest
 from hlo_mapping.errors import HloError
 from nsys_report.errors import UsageError
 from nsys_report.notebook import analyze
-from tests.conftest import fixture_path
+from tests.conftest import FIXTURES
+
+DECODE = FIXTURES / "decode"
 
 
 def run(roles: Path) -> dict[str, int]:
     """Weight bytes of one decode step by class, with a roles file."""
-    a = analyze(fixture_path("decode") / "capture.sqlite", fixture_path("decode") / "xla_dump", roles=roles)
+    a = analyze(DECODE / "capture.sqlite", DECODE / "xla_dump", roles=roles)
     step = a.classes[a.classes.hlo_module == "jit_decode_step"]
     return dict(zip(step.kernel_class, step.weight_bytes, strict=True))
 
@@ -37,4 +39,4 @@ def test_roles_without_a_dump_are_a_usage_error(tmp_path: Path) -> None:
     path = tmp_path / "roles.toml"
     path.write_text('[roles]\n"*" = "weight"\n')
     with pytest.raises(UsageError, match="no dump"):
-        analyze(fixture_path("decode") / "capture.sqlite", roles=path)
+        analyze(DECODE / "capture.sqlite", roles=path)
