@@ -47,7 +47,7 @@ def texts(driver: Any, selector: str) -> list[str]:
 
 
 def table_id(driver: Any, title: str) -> str:
-    script = "return Array.from(document.querySelectorAll('.tablebox')).find(b => b.querySelector('h4')?.textContent === arguments[0]).id"
+    script = "return Array.from(document.querySelectorAll('.tablebox')).find(b => b.querySelector('h3')?.textContent === arguments[0]).id"
     return str(driver.execute_script(script, title))
 
 

@@ -15,15 +15,12 @@
 
   // ---- light and dark -------------------------------------------------------------------------------------------
   const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
-  let printing = false;
-  const isDark = () => !printing && (root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches);
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches);
   box("theme").addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
     paintAll();
   });
   prefersDark.addEventListener("change", () => paintAll());
-  window.addEventListener("beforeprint", () => { printing = true; paintAll(); });
-  window.addEventListener("afterprint", () => { printing = false; paintAll(); });
 
   const none = (color) => color === null || color?.value === null;
   function paint(doc) {
@@ -46,7 +43,9 @@
     }
   }
   const entry = (map, key) => (map instanceof Map ? map.get(key) : map[key]);
+  // Canvases keep their colours on paper, which does not wait for them to be drawn anew: the style sheet gives dark ones their ground.
   function paintAll() {
+    root.dataset.charts = isDark() ? "dark" : "light";
     for (const chart of charts.values()) {
       paint(chart.doc);
       if (chart.kind === "timeline") nameBars(chart);
@@ -363,6 +362,7 @@
   }
 
   async function drawAll() {
+    paintAll();
     for (const spec of data.charts) await draw(spec);
     root.dataset.ready = "yes";
   }
