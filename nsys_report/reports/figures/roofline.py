@@ -80,6 +80,8 @@ def _draw_roofs(chart: Axes, roofs: tuple[Roof, ...], low: float, high: float) -
 def _name_largest(chart: Axes, points: tuple[Point, ...], most: float, least: float) -> None:
     """Names of the points with most time, none over another."""
     taken: list[tuple[float, float]] = []
+    low, high = (math.log10(end) for end in chart.get_xlim())
+    middle = low + 0.6 * (high - low)  # names of points farther right stand left of them
     for point in points:
         x, y = math.log10(point.flops_per_byte), math.log10(point.flops_per_s / 1e12)
         if any(abs(x - a) < 0.9 and abs(y - b) < 0.055 * math.log10(most / least) for a, b in taken):
@@ -87,8 +89,9 @@ def _name_largest(chart: Axes, points: tuple[Point, ...], most: float, least: fl
         taken.append((x, y))
         text = f"{shorten(point.name, 34)} {share(point.share_of_roof)}" if point.share_of_roof is not None else shorten(point.name, 40)
         at = (point.flops_per_byte, point.flops_per_s / 1e12)
-        chart.annotate(plain(text), at, xytext=(9, -3), textcoords="offset points", size=SMALL, color=INK, va="center", parse_math=False,
-                       zorder=4)  # fmt: skip
+        place, side = ((-9, -3), "right") if x > middle else ((9, -3), "left")
+        chart.annotate(plain(text), at, xytext=place, textcoords="offset points", size=SMALL, color=INK, ha=side, va="center",
+                       parse_math=False, zorder=4)  # fmt: skip
         if len(taken) == MOST_NAMES:
             return
 
