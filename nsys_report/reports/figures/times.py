@@ -17,6 +17,8 @@ MOST_LANES = 8
 """Programs in the picture of executions; the others are counted in a note."""
 LEAST_NAMED = 0.055
 """Share of the axis from which a bar has room for a name."""
+SIGNS = {"o": "●", "x": "×", "^": "△"}
+"""Signs of the marks in words."""
 LEAST_LETTERS = 10
 """Letters that must be left of a longer name."""
 
@@ -72,18 +74,19 @@ def _boxes(chart: Axes, left: Floats, right: Floats, row: float | Floats, half: 
 def _durations(chart: Axes, picture: Runs, shown: np.ndarray, scale: float) -> None:
     """Kernel time of each execution as dots, the gap before it as crosses."""
     kernel, gap = picture.kernel_time_ns, picture.gap_ns
-    values = [kernel[shown & (kernel > 0)], gap[shown & (gap > 0)]]
+    slowest = np.where(picture.count > 1, picture.slowest_ns, -1).astype(float)
+    values = [kernel[shown & (kernel > 0)], gap[shown & (gap > 0)], slowest[shown & (slowest > 0)]]
     longest = max((float(v.max()) for v in values if len(v)), default=1.0)
     size, unit = time_scale(longest)
     chart.grid(axis="y", color=GRID, linewidth=0.8)
-    marks = {"o": ("kernel time", kernel), "x": ("idle before", gap)}
+    marks = {"o": ("kernel time", kernel), "x": ("idle before", gap), "^": ("slowest span", slowest)}
     for sign, (_, series) in marks.items():
         for lane in np.unique(picture.lane[shown]).tolist():
             mine = (picture.lane == lane) & (series > 0)
             chart.scatter(picture.start_ns[mine] / scale, series[mine] / size, s=16, marker=sign, color=of_lane(lane).light, linewidths=1)
     chart.set_ylim(0, longest / size * 1.18)
     chart.set_ylabel(f"each ({unit})", size=LABEL, color=INK)
-    said = " · ".join(f"{'●' if sign == 'o' else '×'} {name}" for sign, (name, series) in marks.items() if np.any(series[shown] > 0))
+    said = " · ".join(f"{SIGNS[sign]} {name}" for sign, (name, series) in marks.items() if np.any(series[shown] > 0))
     write(chart, 0.995, 0.985, said, transform=chart.transAxes, ha="right", va="top", size=SMALL, color=QUIET,
           bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5}, zorder=5)  # fmt: skip
 

@@ -117,12 +117,17 @@ _RUN_TIPS = [
 
 
 def _durations_chart(picture: Runs, name: str, source: ColumnDataSource, lanes: CategoricalColorMapper, x_range: Range1d) -> Any:
-    longest = max(float(picture.kernel_time_ns.max()), float(picture.gap_ns.max()), 1.0)
+    together = picture.slowest_ns[picture.count > 1]
+    longest = max(float(picture.kernel_time_ns.max()), float(picture.gap_ns.max()), float(together.max(initial=0)), 1.0)
     size, unit = time_scale(longest)
     source.data["kernel_y"] = [round(v / size, 6) if v > 0 else math.nan for v in picture.kernel_time_ns.tolist()]
     source.data["gap_y"] = [round(v / size, 6) if v > 0 else math.nan for v in picture.gap_ns.tolist()]
     chart = _figure(f"{name}-durations", 190, x_range=x_range, y_range=_range(0, longest / size * 1.08))
     fill = {"field": "lane", "transform": lanes}
+    if picture.count.max() > 1:
+        several = zip(picture.slowest_ns.tolist(), picture.count.tolist(), strict=True)
+        source.data["slow_y"] = [round(v / size, 6) if n > 1 else math.nan for v, n in several]
+        chart.scatter("left", "slow_y", source=source, size=5, marker="triangle", line_color=fill, fill_color=None)
     kernels = chart.scatter("left", "kernel_y", source=source, size=6, marker="circle", fill_color=fill, line_color=fill)
     gaps = chart.scatter("left", "gap_y", source=source, size=6, marker="x", line_color=fill, fill_color=fill, line_width=1.5)
     chart.add_tools(HoverTool(renderers=[kernels, gaps], tooltips=_RUN_TIPS))
