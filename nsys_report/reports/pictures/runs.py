@@ -121,4 +121,5 @@ def _notes(shares: Ints) -> tuple[str, ...]:
     most = int(shares.max())
     if most == 1:
         return ()
-    return (f"A mark stands for up to {things(most, 'consecutive execution')} of a program, and shows their medians; triangles: the slowest of them.",)
+    said = f"A mark stands for up to {things(most, 'consecutive execution')} of a program, and shows their medians; triangles: the slowest."
+    return (said,)
