@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsys_report.capture.arrays import (
+    Codes,
     Ints,
     arrange,
     constant_word,
+    distinct,
     encode,
     flat,
     integers,
+    lookup,
     nullable,
     words,
     words_by_value,
@@ -27,13 +31,13 @@ from nsys_report.capture.strings import Strings
 PROCESS_MASK = ~0xFFFFFF
 """A global thread id without its lowest 24 bits, the thread, is nsys's process key."""
 _INT_MAX = 2**31 - 1
-_BLOCK = 1 << 17
 
+_Number = TypeVar("_Number", np.int64, Ints)
 Columns = dict[str, pa.Array]
 """Columns by name, all of one length."""
 
 
-def process_id(global_pid: Ints) -> Ints:
+def process_id(global_pid: _Number) -> _Number:
     """The operating system's pid within nsys's process key (bits 24 to 47)."""
     return (global_pid >> 24) & 0xFFFFFF
 
@@ -41,22 +45,21 @@ def process_id(global_pid: Ints) -> Ints:
 def read_kernels(raw: Columns, strings: Strings) -> tuple[Columns, int]:
     """Kernel rows as columns of ACTIVITY, and how many have no name in the string table; takes the columns out of `raw`."""
     # the short name is what XLA called the kernel, and what other tools group by; a library's template arguments are left out
-    ids, fallback = raw.pop("shortName"), raw.pop("demangledName")
-    codes, distinct = encode(pc.coalesce(ids, fallback) if ids.null_count else ids)
+    ids, fallback = raw.pop("shortName"), raw.pop("demangledName", None)
+    codes, distinct = encode(pc.coalesce(ids, fallback) if fallback is not None else ids)
     del ids, fallback
     numbers = [int(i) for i in distinct if isinstance(i, int)]
     known = strings.fetch(numbers)
     nameless = [n for n, i in enumerate(numbers) if i not in known]
-    unnamed = codes.null_count + (pc.sum(pc.is_in(codes, value_set=pa.array(nameless, pa.int32()))).as_py() or 0)
+    unnamed = codes.null_count
+    if nameless:
+        unnamed += pc.sum(pc.is_in(codes, value_set=pa.array(nameless, pa.int32()))).as_py() or 0
     columns: Columns = {
         "name": words(codes, [known.get(i, f"kernel_{i}") for i in numbers]),
         "grid": words_by_value(raw.pop("grid"), _extent),
         "block": words_by_value(raw.pop("block"), _extent),
     }
-    graph = _absent_if_zero(raw.pop("graphId"))
-    columns |= _common(raw, "kernel")
-    columns["graph_id"] = pc.coalesce(_graph_of_node(columns["graph_node_id"]), graph)
-    return columns, int(unnamed)
+    return columns | _common(raw, "kernel"), int(unnamed)
 
 
 def read_copies(raw: Columns) -> Columns:
@@ -69,9 +72,7 @@ def read_copies(raw: Columns) -> Columns:
         "source_memory": words_by_value(raw.pop("srcKind"), MEMORY_KINDS),
         "target_memory": words_by_value(raw.pop("dstKind"), MEMORY_KINDS),
     }
-    columns |= _common(raw, "memcpy")
-    columns["graph_id"] = _graph_of_node(columns["graph_node_id"])
-    return columns
+    return columns | _common(raw, "memcpy")
 
 
 def read_memsets(raw: Columns) -> Columns:
@@ -81,20 +82,19 @@ def read_memsets(raw: Columns) -> Columns:
         "name": constant_word("memset", len(raw["start"])),
         "target_memory": words_by_value(raw.pop("memKind"), MEMORY_KINDS),
     }
-    columns |= _common(raw, "memset")
-    columns["graph_id"] = _graph_of_node(columns["graph_node_id"])
-    return columns
+    return columns | _common(raw, "memset")
 
 
 def read_graphs(raw: Columns) -> Columns:
     """Rows of whole graph launches as columns of ACTIVITY; a graph is named by its executable's id, as node ids are."""
     graph = pc.coalesce(_absent_if_zero(raw.pop("graphExecId")), _absent_if_zero(raw.pop("graphId")))
-    return {"graph_id": graph, "name": words_by_value(graph, lambda i: f"graph {i}")} | _common(raw, "graph")
+    return {"name": words_by_value(graph, lambda i: f"graph {i}")} | _common(raw, "graph")
 
 
 def _common(raw: Columns, activity: str) -> Columns:
     rows = len(raw["start"])
-    return {
+    context = {"context_id": raw.pop("contextId")} if "contextId" in raw else {}
+    return context | {
         "activity": constant_word(activity, rows),
         "device_id": _device(raw.pop("deviceId")),
         "graph_node_id": _absent_if_zero(raw.pop("graphNodeId", pa.nulls(rows, pa.int64()))),
@@ -102,7 +102,6 @@ def _common(raw: Columns, activity: str) -> Columns:
         "end_ns": raw.pop("end"),
         "stream_id": raw.pop("streamId"),
         "correlation_id": _absent_if_zero(raw.pop("correlationId")),
-        "context_id": raw.pop("contextId"),
         "global_pid": _absent_if_zero(raw.pop("globalPid")),
     }
 
@@ -115,17 +114,20 @@ def _absent_if_zero(array: pa.Array) -> pa.Array:
     return pc.if_else(pc.fill_null(zero, False), pa.scalar(None, pa.int64()), array) if pc.any(zero).as_py() else array
 
 
+def lacks_device(array: pa.Array) -> bool:
+    """Whether some row names no device; CUPTI writes INT_MAX for a graph whose first node runs on the host."""
+    if array.null_count or not len(array):
+        return bool(array.null_count)
+    low, high = pc.min_max(array).as_py().values()
+    return bool(low < 0 or high >= _INT_MAX)
+
+
 def _device(array: pa.Array) -> pa.Array:
-    """As int32; CUPTI writes INT_MAX for a graph whose first node runs on the host."""
-    valid = pc.and_(pc.greater_equal(array, 0), pc.less(array, _INT_MAX))
-    if not pc.all(valid).as_py():
+    """As int32, null where it names no device."""
+    if lacks_device(array):
+        valid = pc.and_(pc.greater_equal(array, 0), pc.less(array, _INT_MAX))
         array = pc.if_else(valid, array, pa.scalar(None, pa.int64()))
     return array.cast(pa.int32())
-
-
-def _graph_of_node(node: pa.Array) -> pa.Array:
-    """The executable graph's id: the high half of its nodes' ids."""
-    return node if node.null_count == len(node) else pc.shift_right(node, 32)
 
 
 def _extent(packed: int) -> str:
@@ -165,7 +167,7 @@ def fill_places(columns: Columns, only_process: int | None, devices: Mapping[tup
         pid = pc.fill_null(pid, pa.scalar(only_process, pa.int64()))
     filled = columns | {"global_pid": pid}
     device = columns["device_id"]
-    if device.null_count and devices:
+    if device.null_count and devices and "context_id" in columns:
         rows = np.flatnonzero(device.is_null().to_numpy(zero_copy_only=False))
         processes, contexts = process_id(integers(pid)), integers(columns["context_id"])
         found = device.to_pylist()
@@ -178,49 +180,55 @@ def fill_places(columns: Columns, only_process: int | None, devices: Mapping[tup
 def join_parts(parts: list[Columns], runtime: pa.Table) -> pa.Table:
     """All activities in time order with the columns of their launches; takes the columns out of the parts."""
     for part in parts:
-        pid = part["global_pid"]
-        part["process_id"] = nullable(process_id(integers(pid)), pid.is_null().to_numpy(zero_copy_only=False), pa.int64())
-    return _with_launches(arrange(parts, ACTIVITY), runtime)
+        pid = part.pop("global_pid")
+        process = pid.is_null().to_numpy(zero_copy_only=False) if pid.null_count else None
+        part["launch"] = pa.array(launch_rows(pid, part["correlation_id"], runtime))
+        part["process_id"] = nullable(process_id(integers(pid)), process, pa.int64())
+    arranged = arrange(parts, pa.schema([*(f for f in ACTIVITY if f.name not in LAUNCH), pa.field("launch", pa.int32())]))
+    return _with_launches(arranged, runtime)
 
 
-def launch_rows(activities: pa.Table, runtime: pa.Table) -> Ints:
-    """For each activity the row of the API call with its process and correlation id, -1 where there is none.
+LAUNCH = ("launch_thread", "launch_start_ns", "launch_end_ns", "launch_api")
+"""The columns that come from the API call."""
+
+
+def launch_rows(process: pa.Array, correlation: pa.Array, runtime: pa.Table) -> Codes:
+    """For each activity, given its process key and correlation id, the row of the API call with both, -1 where there is none.
 
     The correlation id alone would mix processes: ids are unique only within one. Of several calls with one id the first counts.
     """
-    found = np.full(activities.num_rows, -1, np.int64)
-    act_pid, act_id = integers(activities.column("global_pid"), 0), integers(activities.column("correlation_id"), -1)
+    found = np.full(len(process), -1, np.int32)
+    pid, ids = integers(process, 0), integers(correlation, -1)
     run_pid, run_id = integers(runtime.column("global_pid"), 0), integers(runtime.column("correlation_id"), -1)
-    for process in np.unique(run_pid):
-        calls = np.flatnonzero((run_pid == process) & (run_id != -1))
-        if not process or not len(calls):
+    for one in distinct(run_pid):
+        calls = np.flatnonzero((run_pid == one) & (run_id != -1))
+        if not one or not len(calls):
             continue
-        calls = calls[np.argsort(run_id[calls], kind="stable")]
-        ids = run_id[calls]
-        for at in range(0, len(found), _BLOCK):  # in blocks, for the sake of memory
-            block = slice(at, at + _BLOCK)
-            place = np.minimum(np.searchsorted(ids, act_id[block]), len(ids) - 1)
-            hit = (ids[place] == act_id[block]) & (act_pid[block] == process)
-            found[block][hit] = calls[place[hit]]
+        rows = lookup(run_id[calls], ids)
+        hit = rows >= 0
+        if not (pid == one).all():
+            hit &= pid == one
+        found[hit] = calls[rows[hit]]
     return found
 
 
 def _with_launches(activities: pa.Table, runtime: pa.Table) -> pa.Table:
-    rows = launch_rows(activities, runtime)
+    """The table with its column `launch` replaced by what the calls in those rows say."""
+    rows = integers(activities.column("launch"), -1)
     missing = rows < 0
-    at = np.where(missing, 0, rows)
+    at = np.maximum(rows, 0)
 
     def chosen(name: str) -> pa.Array:
         values = integers(runtime.column(name), 0)
         return nullable(values[at] if len(values) else np.zeros(len(at), np.int64), missing, pa.int64())
 
     names = flat(runtime.column("name"))
-    codes = integers(names.indices)
-    api = nullable(codes[at].astype(np.int32) if len(codes) else np.zeros(len(at), np.int32), missing, pa.int32())
+    codes = integers(names.indices).astype(np.int32)
+    api = nullable(codes[at] if len(codes) else np.zeros(len(at), np.int32), missing, pa.int32())
     new = {
         "launch_thread": chosen("thread"),
         "launch_start_ns": chosen("start_ns"),
         "launch_end_ns": chosen("end_ns"),
         "launch_api": pa.DictionaryArray.from_arrays(api, names.dictionary),
     }
-    return pa.Table.from_arrays([new.get(f.name, activities.column(f.name)) for f in ACTIVITY], schema=ACTIVITY)
+    return pa.Table.from_arrays([new[f.name] if f.name in new else activities.column(f.name) for f in ACTIVITY], schema=ACTIVITY)

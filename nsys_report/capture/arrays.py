@@ -12,7 +12,10 @@ import pyarrow.compute as pc
 from hlo_mapping.columns import WORD
 
 Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
+_TABLE = 1 << 26
+"""Ids up to here are looked up in a table of their own, which is several times quicker than a search."""
 
 
 def flat(values: pa.ChunkedArray | pa.Array) -> pa.Array:
@@ -37,9 +40,32 @@ def integers(values: pa.ChunkedArray | pa.Array, null: int = -1) -> Ints:
     return result
 
 
-def nullable(values: npt.NDArray[np.generic], missing: Flags, kind: pa.DataType) -> pa.Array:
-    """An array with nulls where `missing`."""
-    return pa.array(values, kind, mask=missing if missing.any() else None)
+def distinct(values: Ints) -> list[int]:
+    """The distinct values, in order; quick where there are few."""
+    if len(values) and (values == values[0]).all():
+        return [int(values[0])]
+    return sorted(pa.array(values).unique().to_pylist())
+
+
+def lookup(keys: Ints, wanted: Ints) -> Codes:
+    """For each wanted id the place of its first occurrence among the keys, -1 where there is none; negative ids are in none."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int32)
+    highest = int(keys.max())
+    if highest >= _TABLE or int(keys.min()) < 0:
+        order = np.argsort(keys, kind="stable")
+        at = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
+        return np.where((keys[order[at]] == wanted) & (wanted >= 0), order[at], -1).astype(np.int32)
+    table = np.full(highest + 2, -1, np.int32)
+    table[keys[::-1]] = np.arange(len(keys) - 1, -1, -1, dtype=np.int32)
+    return table[np.where((wanted < 0) | (wanted > highest), highest + 1, wanted)]
+
+
+def nullable(values: npt.NDArray[np.generic], missing: Flags | None, kind: pa.DataType) -> pa.Array:
+    """An array of a fixed-width type with nulls where `missing`; shares the memory of values that have that type's width."""
+    exact = np.ascontiguousarray(values, kind.to_pandas_dtype())
+    validity = pa.py_buffer(np.packbits(~missing, bitorder="little")) if missing is not None and missing.any() else None
+    return pa.Array.from_buffers(kind, len(exact), [validity, pa.py_buffer(exact)])
 
 
 def decode(value: bytes) -> str:
@@ -49,14 +75,9 @@ def decode(value: bytes) -> str:
 
 def encode(values: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, list[object]]:
     """Codes (int32, null for null) and the distinct values they stand for."""
-    if isinstance(values, pa.DictionaryArray):
-        return values.indices.cast(pa.int32()), values.dictionary.to_pylist()
-    chunked = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
-    if not chunked.num_chunks or not len(chunked):
-        return pa.array([], pa.int32()), []
-    encoded = pc.dictionary_encode(chunked)
-    codes = pa.concat_arrays([chunk.indices for chunk in encoded.chunks])
-    return codes.cast(pa.int32()), encoded.chunk(0).dictionary.to_pylist()
+    array = flat(values)
+    encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
+    return encoded.indices.cast(pa.int32()), encoded.dictionary.to_pylist()
 
 
 def words(codes: pa.Array, texts: Sequence[str | None]) -> pa.DictionaryArray:
@@ -92,10 +113,7 @@ def time_order(start: Ints, end: Ints) -> npt.NDArray[np.int64] | None:
     """Row numbers in order of start, then end; None when the rows stand so already."""
     if len(start) < 2:
         return None
-    steps = np.diff(start)
-    if (steps > 0).all():
-        return None
-    if (steps >= 0).all() and not ((steps == 0) & (np.diff(end) < 0)).any():
+    if (start[1:] >= start[:-1]).all() and not ((start[1:] == start[:-1]) & (end[1:] < end[:-1])).any():
         return None
     order = np.argsort(start, kind="stable")
     ties = np.flatnonzero(np.diff(start[order]) == 0)
@@ -110,34 +128,65 @@ def arrange(parts: Sequence[dict[str, pa.Array]], schema: pa.Schema) -> pa.Table
     Takes the columns out of the parts one by one, so that no second copy of a large table is held.
     """
     rows = [len(part["start_ns"]) for part in parts]
-    order = None
-    if sum(rows):
-        start = np.concatenate([integers(part["start_ns"]) for part in parts]) if len(parts) > 1 else integers(parts[0]["start_ns"])
-        end_name = "end_ns" if "end_ns" in parts[0] else "start_ns"
-        end = np.concatenate([integers(part[end_name]) for part in parts]) if len(parts) > 1 else integers(parts[0][end_name])
-        order = time_order(start, end)
-        del start, end
-    chosen = None if order is None else pa.array(order.astype(np.int32 if sum(rows) < 2**31 else np.int64))
+    places = _places(parts, rows)
     arrays = []
     for field in schema:
         pieces = [part.pop(field.name, None) for part in parts]
-        column = _concatenate([null_column(field.type, n) if p is None else flat(p) for p, n in zip(pieces, rows, strict=True)], field.type)
+        arrays.append(_put_together([None if p is None else flat(p) for p in pieces], rows, places, field.type))
         pieces.clear()
-        if chosen is not None and column.null_count < len(column):
-            column = column.take(chosen)
-        arrays.append(column if column.type == field.type else column.cast(field.type))
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _concatenate(arrays: list[pa.Array], kind: pa.DataType) -> pa.Array:
-    if len(arrays) == 1:
-        return arrays[0]
-    if not arrays or all(a.null_count == len(a) for a in arrays):
-        return null_column(kind, sum(len(a) for a in arrays))
-    if isinstance(arrays[0], pa.DictionaryArray):
-        unified = pa.chunked_array(arrays).unify_dictionaries()
-        return pa.DictionaryArray.from_arrays(pa.concat_arrays([c.indices for c in unified.chunks]), unified.chunk(0).dictionary)
-    return pa.concat_arrays(arrays)
+def _places(parts: Sequence[dict[str, pa.Array]], rows: Sequence[int]) -> list[npt.NDArray[np.int64]] | None:
+    """For each part the row in the whole table of each of its rows; None where the parts follow one another in order."""
+    if not sum(rows):
+        return None
+    end_name = "end_ns" if "end_ns" in parts[0] else "start_ns"
+    start, end = (np.concatenate([integers(part[name]) for part in parts]) for name in ("start_ns", end_name))
+    order = time_order(start, end)
+    if order is None:
+        return None
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return np.split(place, np.cumsum(rows)[:-1])
+
+
+def _put_together(
+    pieces: Sequence[pa.Array | None], rows: Sequence[int], places: list[npt.NDArray[np.int64]] | None, kind: pa.DataType
+) -> pa.Array:
+    """One column from its pieces, each row at its place."""
+    total = sum(rows)
+    known = [p for p in pieces if p is not None and p.null_count < len(p)]
+    if not known:
+        return null_column(kind, total)
+    if len(pieces) == 1 and places is None:
+        return known[0].cast(kind)
+    width, texts = (pa.int32(), _shared_dictionary(known)) if kind == WORD else (kind, None)
+    values = np.zeros(total, width.to_pandas_dtype())
+    missing = np.ones(total, np.bool_) if len(known) < len(pieces) or any(p.null_count for p in known) else None
+    first = 0
+    for n, (piece, count) in enumerate(zip(pieces, rows, strict=True)):
+        at = places[n] if places is not None else slice(first, first + count)
+        first += count
+        if piece is None or piece.null_count == count:
+            continue
+        if texts is not None:
+            moved = pa.array([texts[t] for t in piece.dictionary.to_pylist()], pa.int32())
+            piece = moved.take(piece.indices) if list(texts)[: len(moved)] != piece.dictionary.to_pylist() else piece.indices
+        values[at] = (pc.fill_null(piece, 0) if piece.null_count else piece).to_numpy(zero_copy_only=False)
+        if missing is not None:
+            missing[at] = piece.is_null().to_numpy(zero_copy_only=False) if piece.null_count else False
+    made = nullable(values, missing, width)
+    return made if texts is None else pa.DictionaryArray.from_arrays(made, pa.array(list(texts), pa.string()))
+
+
+def _shared_dictionary(columns: Sequence[pa.DictionaryArray]) -> dict[str, int]:
+    """Every text of the columns with a code of its own, in order of first use."""
+    texts: dict[str, int] = {}
+    for column in columns:
+        for text in column.dictionary.to_pylist():
+            texts.setdefault(text, len(texts))
+    return texts
 
 
 def empty(schema: pa.Schema) -> pa.Table:

@@ -52,12 +52,12 @@ _PLACE = (
     Integer("globalPid"),
 )
 
+_KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
 KERNEL = TableSpec(
-    "CUPTI_ACTIVITY_KIND_KERNEL",
+    _KERNEL,
     (
         *_SPAN,
-        *_PLACE,
-        Integer("demangledName"),
+        *(field for field in _PLACE if field.name != "contextId"),
         Integer("shortName"),
         Integer("graphNodeId"),
         Integer("graphId"),
@@ -65,6 +65,10 @@ KERNEL = TableSpec(
         Extent("block", ("blockX", "blockY", "blockZ")),
     ),
 )
+KERNEL_NAME = TableSpec(_KERNEL, (Integer("demangledName"),))
+"""Read only where a kernel has no short name."""
+KERNEL_CONTEXT = TableSpec(_KERNEL, (Integer("contextId"),))
+"""Read only where a kernel names no device."""
 MEMCPY = TableSpec(
     "CUPTI_ACTIVITY_KIND_MEMCPY",
     (*_SPAN, *_PLACE, Integer("bytes"), Integer("copyKind"), Integer("srcKind"), Integer("dstKind"), Integer("graphNodeId")),

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsys_report.capture.arrays import Flags, Ints, flat, integers
+from nsys_report.capture.activities import process_id
+from nsys_report.capture.arrays import Flags, Ints, distinct, flat, integers, lookup
 from nsys_report.capture.health_items import (
     GraphMode,
     HealthItem,
@@ -141,10 +142,12 @@ def _count(capture: Capture, activity: str) -> int:
 def _recorded(capture: Capture, calls: _Calls) -> Flags:
     """The calls that some activity names as its launch, by process and correlation id."""
     recorded = np.zeros(len(calls.name), bool)
-    process, correlation = integers(capture.activities.column("global_pid"), 0), integers(capture.activities.column("correlation_id"))
-    for one in np.unique(calls.process):
+    process, correlation = integers(capture.activities.column("process_id"), 0), integers(capture.activities.column("correlation_id"))
+    for one in distinct(calls.process):
         mine = calls.process == one
-        recorded[mine] = np.isin(calls.correlation[mine], np.unique(correlation[process == one]))
+        theirs = process == process_id(np.int64(one))
+        launched = correlation if theirs.all() else correlation[theirs]
+        recorded[mine] = lookup(launched, calls.correlation[mine]) >= 0
     return recorded
 
 

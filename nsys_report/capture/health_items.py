@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsys_report.capture.arrays import integers
+from nsys_report.capture.arrays import distinct, integers
 from nsys_report.capture.model import Capture
 from nsys_report.words import duration, size
 
@@ -171,7 +171,7 @@ def other_items(capture: Capture) -> list[HealthItem]:
     if not any(gpu.nominal_bytes_per_s for gpu in capture.info.gpus):
         text = "the capture does not describe its GPU: no nominal bandwidth"
         items.append(HealthItem("gpu", "warning", text, "give the ceilings: --ceiling nominal=GB/s --ceiling measured=GB/s"))
-    processes = pc.count_distinct(capture.activities.column("global_pid")).as_py()
+    processes = len(distinct(integers(capture.activities.column("process_id"))) if capture.activities.num_rows else ())
     if processes > 1:
         items.append(HealthItem("processes", "info", f"{processes} processes used the GPU"))
     if capture.info.partial_export:

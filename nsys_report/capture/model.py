@@ -14,9 +14,6 @@ ACTIVITY = pa.schema(
     [
         *ACTIVITIES,
         *LAUNCHES,
-        column("context_id", pa.int64(), "CUDA context, unique within its process"),
-        column("global_pid", pa.int64(), "nsys's process key: host, VM and pid"),
-        column("graph_id", pa.int64(), "instantiated CUDA graph (graph exec) that the activity belongs to; null outside graphs"),
         column("source_memory", WORD, "kind of memory a copy reads: pageable, pinned, device, ...; null otherwise"),
         column("target_memory", WORD, "kind of memory a copy or memset writes; null otherwise"),
     ]

@@ -65,7 +65,7 @@ def _check_contents(source: Source) -> None:
     if not names:
         raise InputError(f"{source.path}: the database has no tables: the export did not finish", EXPORT_HINT, slug="capture-empty")
     cuda = [spec.name for spec in (*catalogue.ACTIVITY_SPECS, catalogue.RUNTIME)]
-    if any((table := resolve(name, names)) and source.count(table) for name in cuda):
+    if any((table := resolve(name, names)) and source.has_rows(table) for name in cuda):
         return
     if "CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL" in names or {"StringTable", "CUPTI_ACTIVITY_KIND_DRIVER"} & names:
         raise InputError(
@@ -125,6 +125,13 @@ def _activities(source: Source, strings: Strings, runtime: pa.Table, shift: int 
 
     raw = tables.read_table(source, catalogue.KERNEL)
     if raw is not None:
+        for spec, column, wanted in (
+            (catalogue.KERNEL_NAME, "demangledName", raw["shortName"].null_count),
+            (catalogue.KERNEL_CONTEXT, "contextId", activities.lacks_device(raw["deviceId"]) and devices),
+        ):
+            more = tables.read_table(source, spec) if wanted else None
+            if more is not None:
+                raw[column] = more[column]
         part, unnamed = activities.read_kernels(raw, strings)
         omitted = Omitted(without_name=unnamed)
         add(part)
@@ -136,7 +143,7 @@ def _activities(source: Source, strings: Strings, runtime: pa.Table, shift: int 
     if not parts:
         return ACTIVITY.empty_table(), omitted
     table = activities.join_parts(parts, runtime)
-    return table, replace(omitted, without_process=table.column("global_pid").null_count)
+    return table, replace(omitted, without_process=table.column("process_id").null_count)
 
 
 _READERS: tuple[tuple[catalogue.TableSpec, Callable[[activities.Columns], activities.Columns]], ...] = (
@@ -148,7 +155,7 @@ _READERS: tuple[tuple[catalogue.TableSpec, Callable[[activities.Columns], activi
 
 def _only_process(runtime: pa.Table) -> int | None:
     """The process key of all API calls when they have one in common."""
-    processes = pc.unique(runtime.column("global_pid")).drop_null()
+    processes = pc.unique(runtime.column("global_pid")).drop_null()  # of an unknown thread nothing is known
     return int(processes[0].as_py()) if len(processes) == 1 else None
 
 

@@ -41,6 +41,10 @@ class ParquetSource:
         """Rows in a table."""
         return int(self._open(table).metadata.num_rows)
 
+    def has_rows(self, table: str) -> bool:
+        """Whether there are any."""
+        return self.count(table) > 0
+
     def read(self, table: str, fields: Sequence[Field], where: Sequence[Condition] = ()) -> dict[str, pa.Array]:
         """The named fields of the rows that meet all conditions; a column the table lacks is null."""
         file = self._open(table)

@@ -57,6 +57,10 @@ class Source(Protocol):
         """Rows in a table."""
         ...
 
+    def has_rows(self, table: str) -> bool:
+        """Whether there are any."""
+        ...
+
     def read(self, table: str, fields: Sequence[Field], where: Sequence[Condition] = ()) -> dict[str, pa.Array]:
         """The named fields of the rows that meet all conditions.
 

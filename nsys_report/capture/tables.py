@@ -162,9 +162,9 @@ def read_synchronizations(source: Source, runtime: pa.Table) -> pa.Table:
         "kind": words_by_value(raw["syncType"], lambda k: catalogue.SYNCHRONIZATION_KINDS.get(k, "unknown")),
     }
     table = arrange([columns], SYNCHRONIZATIONS)
-    rows = launch_rows(table, runtime)
+    rows = launch_rows(table.column("global_pid"), table.column("correlation_id"), runtime)
     missing = rows < 0
-    at = np.where(missing, 0, rows)
+    at = np.maximum(rows, 0)
     if missing.all():
         return table
     thread = integers(runtime.column("thread"), 0)[at]
