@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 if TYPE_CHECKING:
     from nsys_report.notebook import Analysis
     from nsys_report.reports.model import Report
@@ -107,7 +109,9 @@ def _write_perfetto(finished: Finished, path: Path) -> None:
     from nsys_report.reports.export import write_whole
     from nsys_report.reports.perfetto.trace import trace
 
-    pieces = trace({name: (a.joined, a.results) for name, a in finished.analyses.items()})
+    pieces, notes = trace({name: (a.joined, a.results) for name, a in finished.analyses.items()})
+    for note in notes:
+        click.echo(note, err=True)
     write_whole(path, lambda out: out.writelines(pieces))
 
 

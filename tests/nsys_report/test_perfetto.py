@@ -60,7 +60,7 @@ class Read:
 
 
 def test_a_trace_holds_every_activity_execution_and_gap(decode: Analysis) -> None:
-    read = Read(b"".join(trace({"decode": (decode.joined, decode.results)})))
+    read = Read(b"".join(trace({"decode": (decode.joined, decode.results)})[0]))
     assert read.times == sorted(read.times)
     activities, executions = decode.activities, decode.executions
     kernels = activities[activities.activity == "kernel"]
@@ -77,7 +77,7 @@ def test_a_trace_holds_every_activity_execution_and_gap(decode: Analysis) -> Non
 
 
 def test_a_kernel_is_named_by_its_instruction_and_says_its_bytes(decode: Analysis) -> None:
-    read = Read(b"".join(trace({"decode": (decode.joined, decode.results)})))
+    read = Read(b"".join(trace({"decode": (decode.joined, decode.results)})[0]))
     first = decode.activities[decode.activities.kernel_class == "weights"].iloc[0]
     found = read.slices["Kernels: weights"][0]
     assert (found["name"], found["start"], found["end"]) == (first.hlo_instruction, first.start_ns, first.end_ns)
@@ -85,7 +85,7 @@ def test_a_kernel_is_named_by_its_instruction_and_says_its_bytes(decode: Analysi
 
 
 def test_each_launch_points_at_the_first_thing_it_launched(decode: Analysis) -> None:
-    read = Read(b"".join(trace({"decode": (decode.joined, decode.results)})))
+    read = Read(b"".join(trace({"decode": (decode.joined, decode.results)})[0]))
     every = [s for found in read.slices.values() for s in found]
     sources = {flow: s for s in every for flow in s["from"]}
     targets = {flow: s for s in every for flow in s["to"]}
@@ -96,7 +96,7 @@ def test_each_launch_points_at_the_first_thing_it_launched(decode: Analysis) -> 
 
 def test_several_captures_keep_their_tracks_apart(decode: Analysis) -> None:
     one = decode.joined, decode.results
-    read = Read(b"".join(trace({"a": one, "b": one})))
+    read = Read(b"".join(trace({"a": one, "b": one})[0]))
     assert {t.name for t in read.tracks.values() if not t.parent_uuid} >= {"a: GPU 0 (NVIDIA H200)", "b: GPU 0 (NVIDIA H200)"}
     assert len({p.trusted_packet_sequence_id for p in read.packets}) == 2
 

@@ -22,12 +22,18 @@ _ROOM = 1_000_000
 """Numbers that each capture has for its tracks; the first thousand are their groups'."""
 
 
-def trace(captures: Mapping[str, tuple[Joined, AnalysisResults]]) -> list[bytes]:
-    """The trace of analysed captures by name, in pieces that follow one another. Of several, the tracks' groups are named by them."""
+def trace(captures: Mapping[str, tuple[Joined, AnalysisResults]]) -> tuple[list[bytes], tuple[str, ...]]:
+    """The trace of analysed captures by name, in pieces that follow one another, and what was left out of it.
+
+    Of several captures, the tracks' groups are named by them.
+    """
     found: list[bytes] = []
+    notes: list[str] = []
     for number, (name, (joined, results)) in enumerate(captures.items()):
-        found += pieces(picture(joined, results, title=name if len(captures) > 1 else ""), number)
-    return found
+        shown = picture(joined, results, title=name if len(captures) > 1 else "")
+        found += pieces(shown, number)
+        notes += shown.notes
+    return found, tuple(notes)
 
 
 def pieces(shown: Picture, number: int = 0) -> list[bytes]:
