@@ -21,7 +21,11 @@ EXECUTION_TABLE = pa.schema(
         column("kernel_count", pa.int64(), "kernels in it"),
         column("kernel_time_ns", pa.int64(), "sum of its kernels' durations"),
         column("busy_time_ns", pa.int64(), "length of the union of its activities"),
-        column("host_gap_ns", pa.int64(), "from the end of the device's previous GPU activity to its own first; 0 if they overlap, null for the first"),
+        column(
+            "host_gap_ns",
+            pa.int64(),
+            "from the end of the device's activity before to its first; 0 if they overlap, null for the first",
+        ),
         column("cut_method", WORD, "how the execution was found: nvtx, sequence, ..."),
         column("cut_confidence", pa.float64(), "how surely, 0 to 1"),
         column("is_complete", pa.bool_(), "false where the capture window or lost records cut it off"),

@@ -38,11 +38,10 @@ def _misfits(join: Join, dump: DumpIndex | None) -> list[str]:
                 f"{count} executions of {module} (program {number}) do not fit the dump's module of that name and number: "
                 f"only {fit:.0%} of their launches are as it says; the dump is of another compilation, or the range's end was lost"
             )
-    poor = Counter((e.module, e.number) for e in join.executions if e.program is not None and e.fit is not None and POOR_FIT <= e.fit < GOOD_FIT)
-    notes += [
-        f"{count} executions of {module} (program {number}) fit the dump only in part (under {GOOD_FIT:.0%} of launches); their join is doubtful"
-        for (module, number), count in poor.items()
-    ]
+    parts = (e for e in join.executions if e.program is not None and e.fit is not None and POOR_FIT <= e.fit < GOOD_FIT)
+    for (module, number), count in Counter((e.module, e.number) for e in parts).items():
+        said = f"fit the dump only in part (under {GOOD_FIT:.0%} of launches); their join is doubtful"
+        notes.append(f"{count} executions of {module} (program {number}) {said}")
     return notes
 
 

@@ -45,7 +45,6 @@ def annotate(activities: pa.Table, nvtx: pa.Table) -> ModuleRanges:
     starts, ends = _int(nvtx, "start_ns"), _int(nvtx, "end_ns", np.iinfo(np.int64).max)
     owner = _int(nvtx, "thread")
     chosen = np.flatnonzero(modules[texts.codes])
-    around = chosen[:1][:0]
     found = _innermost(starts[chosen], ends[chosen], owner[chosen], time, thread)
     around = np.where(found >= 0, chosen[found], -1)
     annotations = _executions(activities, texts, around)
@@ -65,7 +64,7 @@ def _executions(activities: pa.Table, texts: _Words, around: np.ndarray) -> Anno
     real = (text >= 0) & ~trial
     device = _int(activities, "device_id")
     pairs = around[real] * (int(device.max(initial=0)) + 2) + device[real]
-    values, first, inverse = np.unique(pairs, return_index=True, return_inverse=True)
+    _, first, inverse = np.unique(pairs, return_index=True, return_inverse=True)
     execution = np.full(len(activities), -1, np.int64)
     execution[real] = inverse
     codes = text[real][first]
