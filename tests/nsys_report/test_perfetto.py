@@ -12,8 +12,8 @@ import pytest
 
 from nsys_report.cli import app
 from nsys_report.notebook import Analysis, analyze
-from nsys_report.reports.perfetto.encoding import FIXED, merged, shape, varints
 from nsys_report.reports.lanes import lanes
+from nsys_report.reports.perfetto.encoding import FIXED, merged, shape, varints
 from nsys_report.reports.perfetto.slices import Picture, Slices, Track, picture
 from nsys_report.reports.perfetto.trace import pieces, trace
 
