@@ -66,14 +66,26 @@ class Automaton:
         self._finish: dict[int, tuple[float, int]] = {}
         self._accepted: dict[tuple[int, int], tuple[float, int] | None] = {}
         self._places: dict[int, tuple[int, ...]] = {}
+        self._hopeless: dict[int, bool] = {}
         self._kernels = [0, *accumulate(s.kind == KERNEL for s in schedule.steps)]
+        self._class_of, self._members = _classes(schedule.steps)
+        # which classes a kernel of a given name can be of: those of that name, and those that are not told by a name
+        self._named: dict[str, list[int]] = {}
+        self._unnamed: list[int] = []
+        for number, members in enumerate(self._members):
+            step = schedule.steps[members[0]]
+            if step.kind == KERNEL and step.grid is not None and all(map(XLA_EMITTED.search, step.names)):
+                for name in step.names:
+                    self._named.setdefault(name, []).append(number)
+            else:
+                self._unnamed.append(number)
 
     def moves(self, state: int, token: int) -> tuple[Move, ...]:
         """The steps that may launch `token` next after step `state` (-1 before the first)."""
         key = (state, token)
         found = self._moves.get(key)
         if found is None:
-            found = self._moves[key] = self._search(state, token)
+            found = self._moves[key] = () if self.is_hopeless(token) else self._search(state, token)
         return found
 
     def finish(self, state: int) -> tuple[float, int]:
@@ -88,8 +100,16 @@ class Automaton:
         """The steps anywhere in the program that launch exactly this token: where an execution cut off at its start may resume."""
         found = self._places.get(token)
         if found is None:
-            found = tuple(s for s in range(self.schedule.end) if (a := self.accept(s, token)) is not None and a == (0.0, 1))
-            self._places[token] = found
+            exact = [c for c in self._candidates(token) if self.accept(self._members[c][0], token) == (0.0, 1)]
+            found = self._places[token] = tuple(sorted(s for c in exact for s in self._members[c]))
+        return found
+
+    def is_hopeless(self, token: int) -> bool:
+        """Whether no step of the program can launch this token."""
+        found = self._hopeless.get(token)
+        if found is None:
+            found = all(self.accept(self._members[c][0], token) is None for c in self._candidates(token))
+            self._hopeless[token] = found
         return found
 
     def kernels_between(self, step: int, later: int) -> int:
@@ -98,10 +118,15 @@ class Automaton:
 
     def accept(self, step: int, token: int) -> tuple[float, int] | None:
         """(cost, 1 if exact) of step `step` launching `token`; None if it cannot."""
-        key = (step, token)
+        key = (self._class_of[step], token)
         if key not in self._accepted:
             self._accepted[key] = self._judge(self.schedule.steps[step], self.tokens[token])
         return self._accepted[key]
+
+    def _candidates(self, token: int) -> Sequence[int]:
+        """Classes of steps that may launch a token."""
+        launch = self.tokens[token]
+        return [*self._named.get(launch.name, ()), *self._unnamed] if launch.kind == "kernel" else range(len(self._members))
 
     def _judge(self, step: Step, token: Token) -> tuple[float, int] | None:
         if step.kind == KERNEL:
@@ -196,3 +221,19 @@ class Automaton:
                 if target != step:
                     heapq.heappush(queue, (cost + edge + skip, skipped + (kind == KERNEL), target))
         return reached
+
+
+def _classes(steps: Sequence[Step]) -> tuple[list[int], list[list[int]]]:
+    """Steps that launch the same: for each step its class, and for each class its steps. Loops unrolled have few classes."""
+    numbers: dict[object, int] = {}
+    of: list[int] = []
+    members: list[list[int]] = []
+    for at, step in enumerate(steps):
+        own = step.instruction if step.kind == LIBRARY else None
+        key = (step.kind, step.names, step.grid, step.block, step.byte_count, step.thunk_kind, step.call, step.types, own)
+        number = numbers.setdefault(key, len(numbers))
+        if number == len(members):
+            members.append([])
+        of.append(number)
+        members[number].append(at)
+    return of, members

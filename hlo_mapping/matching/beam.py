@@ -49,8 +49,13 @@ END_SEEN = 3.5
 MOST_MISSING = 5
 """Kernels that one loss of records counts for: it says nothing against what is there."""
 
+PATIENCE, PATIENCE_REGAINED = 6.0, 0.1
+"""Troubles in a row that are looked into, and how much of that each launch without trouble restores."""
+
 WIDEST = 200
 """Most hypotheses that live on at once."""
+
+_INFINITE = float("inf")
 
 OUTSIDE = (-1, -1)
 
@@ -175,6 +180,7 @@ class _Pass:
         self.segments: list[Segment] = []
         self.traces: list[_Trace] = []
         self.settled_to = 0
+        self.patience = PATIENCE
 
     def run(self) -> Cut:
         active: dict[State, float] = {OUTSIDE: 0.0}
@@ -186,7 +192,7 @@ class _Pass:
                     at = jumped
                     continue
             new = self.advance(at, active)
-            if at and min(new.values()) > min(active.values()) + TROUBLE:
+            if at and self.is_trouble(active, new):
                 new = self.after_loss(at, active)
             active = new
             at += 1
@@ -196,6 +202,14 @@ class _Pass:
         if self.traces:
             self.settle(count, min(active, key=lambda s: active[s] + (0.0 if s == OUTSIDE else CUT_OFF)))
         return Cut(tuple(self.segments), self.steps)
+
+    def is_trouble(self, active: dict[State, float], new: dict[State, float]) -> bool:
+        """Whether records may have been lost before a launch. Where nothing fits for long, that is not the reason: patience wears out."""
+        if min(new.values()) <= min(active.values()) + TROUBLE:
+            self.patience = min(PATIENCE, self.patience + PATIENCE_REGAINED)
+            return False
+        self.patience = max(0.0, self.patience - 1.0)
+        return self.patience > 0.0
 
     def jump(self, at: int) -> int:
         """Copies settled answers as long as known patterns follow each other; returns where they end."""
@@ -228,9 +242,17 @@ class _Pass:
                     offer(new, came, target, cost, (OUTSIDE, target[1], begin + price, exact, missing, middle))
                 continue
             program, step = state
+            expected = False
             for target_step, price, missing, exact in self.automata[program].moves(step, token):
-                offer(new, came, (program, target_step), cost, (state, target_step, go_on + price, exact, missing, False))
-            offer(new, came, state, cost, (state, -1, go_on + TOO_MANY, 0, 0, False))
+                price += go_on
+                expected |= price == 0.0
+                target, total = (program, target_step), cost + price
+                if total < new.get(target, _INFINITE):
+                    new[target] = total
+                    came[target] = (state, target_step, price, exact, missing, False)
+            if not expected:
+                # of a launch that comes once too often, the later one is taken to be too many
+                offer(new, came, state, cost, (state, -1, go_on + TOO_MANY, 0, 0, False))
         if lost:
             self.skip_ahead(token, active, new, came, go_on)
         self.end_executions(at, new, trace)
