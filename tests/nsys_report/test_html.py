@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,15 @@ from typing import Any
 import pytest
 
 from nsys_report.cli import app
-from nsys_report.reports.html.content import build_page, hlo_text
+from nsys_report.reports.html.content import Content, Page, build_page, hlo_text
 from nsys_report.reports.html.data import json_markup
 from nsys_report.reports.html.page import render
 from nsys_report.reports.model import Report
 from nsys_report.reports.pictures.build import build_pictures
+from nsys_report.reports.pictures.model import Pictures
 from nsys_report.reports.units import visible
 from tests.nsys_report.pages import FIXTURES, HOSTILE, analysed, hostile_capture, html_of, page_of, with_hostile_names
+from tests.nsys_report.sample_report import report
 
 pytest.importorskip("bokeh")
 
@@ -198,10 +201,16 @@ def test_only_so_many_executions_are_shown_in_detail_and_that_is_said() -> None:
     assert len(roles) <= 3
     page = build_page(analysis.report(), [subject])
     content = page.contents[0]
-    from dataclasses import replace
-
     few = replace(page, contents=(replace(content, pictures=replace(pictures, name="decode")),))
     assert re.search(r"In detail: \d of 10 executions, with the median, the slowest and the first", "".join(Read(render(few)).words))
+
+
+def test_a_program_of_twenty_thousand_instructions_makes_a_small_page() -> None:
+    names = tuple(f"fusion.{i}" for i in range(20_000))
+    part = replace(report(names).parts[0], name="long")
+    text = render(Page(Report((part,)), (Content(part, Pictures("long", None, ())),)))
+    assert len(text) < 2_500_000 and "The first 1,200 of 20,000 rows; --csv and --json have them all." in text
+    assert len(Read(text).data["details"]["p0-s1-t0"]["names"]) == 1_200
 
 
 def test_an_empty_report_is_a_page() -> None:

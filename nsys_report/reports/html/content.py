@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nsys_report.analysis.ceilings import Ceiling
     from nsys_report.reports.build import Subject
 
-MOST_TEXT = 900_000
+MOST_TEXT = 700_000
 """Characters of HLO text on a page; the instructions with most time come first."""
 LONGEST_TEXT = 6_000
 """Characters of one instruction's text, with the body of what it calls."""

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from nsys_report.reports.html.charts import roofline_chart, runs_chart, timeline_chart
 from nsys_report.reports.html.content import Content, Page
-from nsys_report.reports.model import Section, Table
+from nsys_report.reports.model import Row, Section, Table
 from nsys_report.reports.palette import CLASSES
 from nsys_report.reports.pictures.model import Kind, ProgramPictures, Timeline
 from nsys_report.reports.units import duration, visible, words
@@ -18,13 +18,29 @@ from nsys_report.reports.units import duration, visible, words
 FOLDED_FROM = 7
 """Columns as little dear as this (model.Column.keep) stand in the details of a row, and not in the table."""
 
+MOST_ROWS, MOST_FOLDED, LEAST_ROWS = 1_200, 400, 100
+"""Rows of one table on a page of one program, of a folded one, and of one on a page of many programs, which share the room."""
+
+
+def programs_of(page: Page) -> int:
+    """How many programs share the page, at least one."""
+    return max(sum(len(content.pictures.programs) for content in page.contents), 1)
+
+
+def rows_shown(table: Table, programs: int) -> list[Row]:
+    """The rows that the page shows: the first so many, and every total."""
+    most = max((MOST_FOLDED if table.in_full else MOST_ROWS) // programs, LEAST_ROWS)
+    body = [row for row in table.rows if not row.is_total][:most]
+    return [*body, *(row for row in table.rows if row.is_total)]
+
 
 def page_data(page: Page) -> dict[str, Any]:
     """Everything that the page's script reads."""
+    programs = programs_of(page)
     return {
         "charts": [chart for number, content in enumerate(page.contents) for chart in _charts(content, f"p{number}")],
         "timelines": {key: value for number, content in enumerate(page.contents) for key, value in _timelines(content, f"p{number}")},
-        "details": {key: value for number, content in enumerate(page.contents) for key, value in _details(content, f"p{number}")},
+        "details": {key: value for number, content in enumerate(page.contents) for key, value in _details(content, f"p{number}", programs)},
         "hlo": {key: value for number, content in enumerate(page.contents) for key, value in _hlo(content, f"p{number}")},
         "inks": {name: [colour.ink(), colour.ink(True)] for name, colour in CLASSES.items()},
     }
@@ -76,27 +92,23 @@ def timelines_data(timelines: Iterable[Timeline]) -> dict[str, Any]:
                 "row": timeline.row.tolist(),
                 "start": timeline.start_ns.tolist(),
                 "length": timeline.duration_ns.tolist(),
-                "time": [duration(v) for v in timeline.duration_ns.tolist()],
                 "kind": [own[k] for k in timeline.kind.tolist()],
             }
         )
-    kinds = [[visible(k.name), visible(k.kernel), _class(k), words("bytes", k.bytes)] for k in numbers]
-    return {"kinds": kinds, "shown": shown}
+    lengths = sorted({v for timeline in shown for v in timeline["length"]})
+    kinds = [[visible(k.name), visible(k.kernel), visible(k.kernel_class), words("bytes", k.bytes)] for k in numbers]
+    return {"kinds": kinds, "times": {str(v): duration(v) for v in lengths}, "shown": shown}
 
 
-def _class(kind: Kind) -> str:
-    return visible(kind.kernel_class)
-
-
-def _details(content: Content, part: str) -> Iterator[tuple[str, Any]]:
+def _details(content: Content, part: str, programs: int) -> Iterator[tuple[str, Any]]:
     """What a row of a table says when it is opened: the columns that have no room in it, and the text of its instruction."""
     for number, section in enumerate(content.part.sections):
         for place, table in enumerate(section.tables):
             if any(column.key == "hlo_instruction" for column in table.columns):
-                yield f"{part}-s{number}-t{place}", table_details(table, f"{part}-s{number}")
+                yield f"{part}-s{number}-t{place}", table_details(table, f"{part}-s{number}", programs)
     for number, finding in enumerate(content.part.findings):
         if finding.places is not None:
-            yield f"{part}-f{number}-places", table_details(finding.places, _section_of(content, part, finding.module))
+            yield f"{part}-f{number}-places", table_details(finding.places, _section_of(content, part, finding.module), programs)
 
 
 def _section_of(content: Content, part: str, module: str | None) -> str:
@@ -104,18 +116,19 @@ def _section_of(content: Content, part: str, module: str | None) -> str:
     return next((f"{part}-s{n}" for n, section in enumerate(content.part.sections) if module and section.module == module), "")
 
 
-def table_details(table: Table, section: str) -> dict[str, Any]:
-    """The details of each row of a table of instructions; their text stands once under the section's id."""
+def table_details(table: Table, section: str, programs: int = 1) -> dict[str, Any]:
+    """The details of each row that the page shows of a table of instructions; their text stands once under the section's id."""
     places = {column.key: i for i, column in enumerate(table.columns)}
     source = [places[key] for key in ("source_file", "source_line") if key in places]
     hidden = [i for i, column in enumerate(table.columns) if column.keep >= FOLDED_FROM and i not in source]
     labels = [visible(table.columns[i].title) for i in hidden] + ["source"] * bool(source)
     rows = []
-    for row in table.rows if labels else ():
+    shown = rows_shown(table, programs)
+    for row in shown if labels else ():
         texts = table.texts(row)
         line = ":".join(str(row.values[i]) for i in source if row.values[i] is not None)
         rows.append([*(texts[i] for i in hidden), *([visible(line)] if source else [])])
-    names = [visible(str(row.values[places["hlo_instruction"]])) for row in table.rows]
+    names = [visible(str(row.values[places["hlo_instruction"]])) for row in shown]
     return {"labels": labels, "rows": rows, "names": names, "section": section}
 
 

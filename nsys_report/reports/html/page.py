@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,6 @@ from nsys_report.reports.pictures.model import BudgetBar, ClassRate, ProgramPict
 from nsys_report.reports.units import count, duration, phrase, share, visible
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
-MOST_ROWS = 1_200
-"""Rows of one table on the page; the documents have them all."""
 MOST_FINDINGS = 3
 """Findings in full at the top of the page; the others are folded."""
 
@@ -31,7 +29,7 @@ def render(page: Page) -> str:
     """The page as HTML; the same report gives the same text."""
     scripts = [_asset("bokeh.min.js", bokeh_script()), _asset("page.js", (TEMPLATES / "page.js").read_text(encoding="utf-8"))]
     return (
-        _environment()
+        _environment(page)
         .get_template("page.html")
         .render(
             page=page,
@@ -83,7 +81,7 @@ def colours_css() -> str:
     )
 
 
-def _environment() -> Environment:
+def _environment(page: Page) -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=_text, trim_blocks=True, lstrip_blocks=True
     )
@@ -93,7 +91,7 @@ def _environment() -> Environment:
         columns=_columns,
         cells=_cells,
         sort_value=_sort_value,
-        rows=_rows,
+        rows=partial(data.rows_shown, programs=data.programs_of(page)),
         fold=_fold,
         pictures_of=data.program_pictures,
         class_of=_class_of,
@@ -137,12 +135,6 @@ def _columns(table: Table) -> list[tuple[int, Column, bool]]:
 
 def _has_details(table: Table) -> bool:
     return any(column.key == "hlo_instruction" for column in table.columns)
-
-
-def _rows(table: Table) -> list[Row]:
-    """The rows that the page shows: the first so many, and every total."""
-    body = [row for row in table.rows if not row.is_total][:MOST_ROWS]
-    return [*body, *(row for row in table.rows if row.is_total)]
 
 
 def _cells(table: Table, row: Row) -> tuple[str, ...]:

@@ -257,7 +257,7 @@
       columns.bottom.push(picked.row[i] + 0.42);
       columns.class.push(kind); columns.name.push(name); columns.kernel.push(kernel || "–");
       columns.at.push(`${(picked.start[i] / size).toLocaleString("en", { maximumFractionDigits: 3 })} ${unit}`);
-      columns.time.push(picked.time[i]); columns.bytes.push(bytes);
+      columns.time.push(all.times[picked.length[i]]); columns.bytes.push(bytes);
     }
     const plot = plots(chart)[0], end = Math.max(picked.span, 1) / size;
     plot.height = 62 + 36 * picked.rows.length;
