@@ -85,8 +85,10 @@ def join(activities: pa.Table, dump: DumpIndex | None, annotations: Annotations,
     """Finds execution and instruction of every activity (ACTIVITIES and LAUNCHES columns, in time order).
 
     `host_functions` counts, for each activity, the host functions that its thread had put on streams before launching it: XLA's runtime
-    does so at the end of every execution. Annotated launches keep their annotated execution; within a CUDA graph, where annotations end, the schedule settles the
-    instruction. Launches without annotation are cut blind. A dump that does not fit is noticed, never forced.
+    does so at the end of every execution.
+
+    Annotated launches keep their annotated execution; within a CUDA graph, where annotations end, the schedule settles the instruction.
+    Launches without annotation are cut blind. A dump that does not fit is noticed, never forced.
     """
     tokens, streams = launch_streams(activities, host_functions)
     named = [p for p in annotations.programs if p >= 0]
@@ -257,7 +259,7 @@ class _Join:
                 not (segment.cut_start or segment.cut_end),
                 stream.thread,
                 tied,
-            )  # fmt: skip
+            )
         )
         return True
 

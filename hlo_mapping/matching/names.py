@@ -34,15 +34,22 @@ XLA_EMITTED = re.compile(
 )
 """Names that XLA gives the kernels it emits itself: a library's kernels are never called so."""
 
-LIBRARY_NAMES = (
-    (re.compile(r"cub(?!las)", re.I), re.compile(r"radix|cub|onesweep|histogram|merge|scan|segmented|sort", re.I)),
-    (re.compile(r"cusolver|^kCholesky|^kTriangular|cublas\$triangular", re.I), re.compile(r"", re.I)),
-    (re.compile(r"cublas|gemm|matmul", re.I), re.compile(r"gemm|gemv|nvjet|cutlass|xmma|splitk|dot_kernel|reduce_1block|cublas|make_batch|Kernel2", re.I)),
-    (re.compile(r"conv|cudnn|norm|fmha|fusedmha", re.I), re.compile(r"conv|cudnn|fprop|dgrad|wgrad|xmma|cutlass|nchw|nhwc|gemm|sdpa|flash|winograd|fft|Kernel2|im2col|tensor", re.I)),
-    (re.compile(r"fft", re.I), re.compile(r"fft|transpose|dpRadix|spRadix", re.I)),
-    (re.compile(r"selectk|topk", re.I), re.compile(r"select_k|radix|topk|raft|warpsort|^Run$", re.I)),
-    (re.compile(r"collective|nccl|allreduce|allgather|reducescatter|alltoall|permute|send|recv|nvshmem", re.I), re.compile(r"nccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|permute|barrier|nvshmem|onesho|twosho", re.I)),
-)  # fmt: skip
+_LIBRARY_WORDS = (
+    (r"cub(?!las)", r"radix|cub|onesweep|histogram|merge|scan|segmented|sort"),
+    (r"cusolver|^kCholesky|^kTriangular|cublas\$triangular", r""),
+    (r"cublas|gemm|matmul", r"gemm|gemv|nvjet|cutlass|xmma|splitk|dot_kernel|reduce_1block|cublas|make_batch|Kernel2"),
+    (
+        r"conv|cudnn|norm|fmha|fusedmha",
+        r"conv|cudnn|fprop|dgrad|wgrad|xmma|cutlass|nchw|nhwc|gemm|sdpa|flash|winograd|fft|Kernel2|im2col|tensor",
+    ),
+    (r"fft", r"fft|transpose|dpRadix|spRadix"),
+    (r"selectk|topk", r"select_k|radix|topk|raft|warpsort|^Run$"),
+    (
+        r"collective|nccl|allreduce|allgather|reducescatter|alltoall|permute|send|recv|nvshmem",
+        r"nccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|permute|barrier|nvshmem|onesho|twosho",
+    ),
+)
+LIBRARY_NAMES = tuple((re.compile(kind, re.IGNORECASE), re.compile(names, re.IGNORECASE)) for kind, names in _LIBRARY_WORDS)
 """(thunk kind and custom-call target, kernel names that such calls launch), both as patterns; calls not listed launch anything."""
 
 ROUTINES = (

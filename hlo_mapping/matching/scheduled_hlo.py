@@ -22,13 +22,28 @@ NO_WORK = frozenset(
 )  # fmt: skip
 """Opcodes that launch nothing on a GPU."""
 
-TARGET_KINDS = (("__cublas$lt", "kCublasLtMatmul"), ("__cublas$tri", "kTriangularSolve"), ("__cublas$", "kGemm"), ("__cudnn$conv", "kConvolution"), ("__cudnn$", "kCuDnn"), ("__cub$", "kCubSort"), ("__gpu$TopK", "kTopK"))  # fmt: skip
+TARGET_KINDS = (
+    ("__cublas$lt", "kCublasLtMatmul"),
+    ("__cublas$tri", "kTriangularSolve"),
+    ("__cublas$", "kGemm"),
+    ("__cudnn$conv", "kConvolution"),
+    ("__cudnn$", "kCuDnn"),
+    ("__cub$", "kCubSort"),
+    ("__gpu$TopK", "kTopK"),
+)
 """Thunk kinds of custom calls, by how their target begins."""
 
 SLICE_FUSION = "kSliceFusion"
 """Our name for a fusion that only slices a buffer: it runs as a kernel or as a copy, as XLA sees fit."""
 
-LIBRARY_KINDS = {"convolution": "kConvolution", "fft": "kFft", "cholesky": "kCholesky", "triangular-solve": "kTriangularSolve", "dot": "kGemm", "sort": "kSort"}  # fmt: skip
+LIBRARY_KINDS = {
+    "convolution": "kConvolution",
+    "fft": "kFft",
+    "cholesky": "kCholesky",
+    "triangular-solve": "kTriangularSolve",
+    "dot": "kGemm",
+    "sort": "kSort",
+}
 """Thunk kinds of instructions that a library, or several kernels of their own, carry out."""
 
 COLLECTIVES = (

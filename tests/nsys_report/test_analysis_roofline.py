@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from hlo_mapping.dots import Dot, dot_from_words, dots_of
 from hlo_mapping.dump.program import Program
 from hlo_mapping.text.parser import parse_module
 from nsys_report.analysis import AnalysisResults, analyse, find_ceilings
 from nsys_report.analysis.ceilings import Ceiling, override
-from hlo_mapping.dots import Dot, dot_from_words, dots_of
 from nsys_report.analysis.storage import weight_types
 from nsys_report.analysis.whatif import parse_scenarios, what_if
 from nsys_report.errors import UsageError
