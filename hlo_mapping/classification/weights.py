@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from math import isqrt
 
+from hlo_mapping.classification.axes import summed_axes
 from hlo_mapping.classification.contents import MIXED, Contents
 from hlo_mapping.classification.evidence import INPUT, STATE, WEIGHT, Roles, folded, partners_of, replaced, returned
 from hlo_mapping.classification.uses import Uses
@@ -37,7 +38,7 @@ def find_product_weights(graph: Graph, c: Contents, uses: Uses, roles: Roles) ->
             sources = c.sources(mask & ~caches)
             if roles.constants & {folded(graph, product.left), folded(graph, product.right)}:
                 inputs.update(sources)
-            elif found := _with_this_gradient(graph, product, sources, partners):
+            elif found := _with_this_gradient(graph, c, uses, roles, product, operand, partners):
                 derived |= found
             elif sources and (product.node not in roles.gradients or set(sources) & roles.trained):
                 strength.update(sources)
@@ -54,12 +55,32 @@ def find_product_weights(graph: Graph, c: Contents, uses: Uses, roles: Roles) ->
     return {n for n in weights if roles.role[n] == WEIGHT}
 
 
-def _with_this_gradient(graph: Graph, product: Product, sources: list[int], partners: dict[int, set[int]]) -> set[int]:
-    """The parameters whose gradient a product of a parameter with something computed is: of its shape, and met by it directly."""
+def _with_this_gradient(
+    graph: Graph, c: Contents, uses: Uses, roles: Roles, product: Product, operand: int, partners: dict[int, set[int]]
+) -> set[int]:
+    """The parameters whose gradient a product of a parameter with something computed is: of its shape, and met by it directly.
+
+    A gradient sums over the other dimensions of the parameter than the product in which the two met: another layer that uses the same
+    square weights makes results of the input's shape too, but sums over the same ones.
+    """
     batch = len(batch_sizes(graph, product.node)) if product.kind == "dot" else 0
     shape = next(iter(graph.shapes[product.node].leaves)).dimensions[batch:]  # without the slices of a sum in parts
+    sources = c.sources(roles.own(c.pure[operand]))
     met = {n for s in sources for n in partners.get(s, ())}
-    return {n for n in met if sorted(graph.shapes[n].dimensions) == sorted(shape)}
+    alike = {n for n in met if sorted(graph.shapes[n].dimensions) == sorted(shape)}
+    return {n for n in alike if not any(_sums_as_where_met(graph, c, uses, product, operand, s, n) for s in sources)}
+
+
+def _sums_as_where_met(graph: Graph, c: Contents, uses: Uses, product: Product, operand: int, source: int, other: int) -> bool:
+    """Whether a product sums over dimensions of a parameter that a product with another parameter itself sums over."""
+    mine = summed_axes(graph, product, operand, source)
+    for meeting in uses.products.values() if mine else ():
+        for a, b in ((meeting.left, meeting.right), (meeting.right, meeting.left)):
+            if c.sources(c.pure[a]) == [source] and c.sources(c.pure[b]) == [other]:
+                theirs = summed_axes(graph, meeting, a, source)
+                if theirs is not None and mine is not None and mine & theirs:
+                    return True
+    return False
 
 
 def _taken_by_calls(graph: Graph, c: Contents, uses: Uses, roles: Roles, caches: int) -> Counter[int]:

@@ -458,3 +458,11 @@ def test_weights_of_another_type_than_their_products() -> None:
     found = program_rows("mixed_precision")
     assert total(found, "weight_bytes") == (2 * 1024 * 1024 + 1024 * 1000) * 4
     assert {r["dot_type"] for r in found.values() if r["dot_type"]} >= {"f32,f32->f32"}
+
+
+@pytest.mark.parametrize(("name", "layers"), [("jit_left", 4), ("jit_right", 6)])
+def test_square_weights_used_layer_after_layer_are_no_input(name: str, layers: int) -> None:
+    found = captured_rows("threads", name)
+    assert total(found, "weight_bytes") == layers * 4096 * 4096 * 2
+    assert {r["kernel_class"] for r in found.values()} == {"weights"}
+    assert total(found, "flops") == layers * 2 * 8 * 4096 * 4096
