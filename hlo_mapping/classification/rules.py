@@ -276,7 +276,7 @@ def _optimizer(launch: Launch) -> Verdict | None:
     graph, roles = launch.program.graph, launch.program.roles
     if not roles.trained or launch.products:
         return None
-    outside = [graph.viewed(n) for n in launch.outside]
+    outside = [_parameter_in(launch, n) for n in launch.outside]
     read = {graph.count(n) for n in outside if n in roles.replaced or n in roles.trained}
     gradient = launch.program.kinds.gradient
     moving = any(n in gradient for n in launch.outside) or any(n in gradient for n in launch.nodes)
@@ -285,6 +285,14 @@ def _optimizer(launch: Launch) -> Verdict | None:
     ):
         return Verdict("other", "optimizer", "computes a parameter's or moment's new version element by element")
     return None
+
+
+def _parameter_in(launch: Launch, node: int) -> int:
+    """The parameter whose elements a value holds in another place or order; else the value itself."""
+    graph, contents = launch.program.graph, launch.program.contents
+    node = graph.viewed(node)
+    sources = contents.sources(contents.pure[node])
+    return sources[0] if len(sources) == 1 and graph.count(sources[0]) == graph.count(node) else node
 
 
 def _gradient(launch: Launch) -> Verdict | None:

@@ -11,7 +11,7 @@ from hlo_mapping.classification.contents import MIXED, Contents
 from hlo_mapping.classification.evidence import INPUT, STATE, WEIGHT, Roles, folded, partners_of, replaced, returned
 from hlo_mapping.classification.uses import Uses
 from hlo_mapping.costs.opcodes import INDEX_TYPES
-from hlo_mapping.costs.products import Product, batch_sizes, before_broadcast, numbers_in
+from hlo_mapping.costs.products import RESHAPING, Product, batch_sizes, before_broadcast, numbers_in
 from hlo_mapping.dataflow import Graph
 
 GROUP = 3
@@ -27,6 +27,7 @@ def find_product_weights(graph: Graph, c: Contents, uses: Uses, roles: Roles) ->
     partners = partners_of(c, uses, roles)
     inputs: set[int] = set()
     derived: set[int] = set()
+    selected: set[int] = set()
     for product in uses.products.values():
         left, right = roles.own(c.pure[product.left]), roles.own(c.pure[product.right])
         left, right = (MIXED if mask > 0 and mask & caches else mask for mask in (left, right))
@@ -41,12 +42,16 @@ def find_product_weights(graph: Graph, c: Contents, uses: Uses, roles: Roles) ->
             elif found := _with_this_gradient(graph, c, uses, roles, product, operand, partners):
                 derived |= found
             elif sources and (product.node not in roles.gradients or set(sources) & roles.trained):
-                strength.update(sources)
-                rows.add(_rows(graph, product, operand))
+                if is_selection(graph, product.other(operand)):
+                    selected.update(sources)
+                else:
+                    strength.update(sources)
+                    rows.add(_rows(graph, product, operand))
     inputs |= {n for p in contests for n in _loser(graph, c, p, _Evidence(strength, rows, partners, derived, roles))}
     for product in contests:
         for operand in (product.left, product.right):
             strength.update(n for n in c.sources(c.pure[operand]) if n not in inputs)
+    strength.update(selected - inputs)
     weights = {n for n in strength if n not in inputs and n in graph.parameters}
     for node in sorted(inputs):
         roles.give(node, STATE if returned(graph, c, node) else INPUT, "multiplied with a weight as its activation")
@@ -81,6 +86,30 @@ def _sums_as_where_met(graph: Graph, c: Contents, uses: Uses, product: Product, 
                 if theirs is not None and mine is not None and mine & theirs:
                     return True
     return False
+
+
+def is_selection(graph: Graph, node: int) -> bool:
+    """Whether a value holds nothing but zeros and ones that comparisons gave.
+
+    A product with it picks rows, of an activation as well as of a table, and so says little of what it picks from.
+    """
+    stack, seen, compares = [node], set[int](), False
+    while stack:
+        node = stack.pop()
+        op = graph.ops[node]
+        if node in seen or op == "constant":
+            continue
+        seen.add(node)
+        if op == "compare":
+            compares = True
+        elif op in RESHAPING or op in _SELECTIONS:
+            stack.extend(graph.inputs[node])
+        else:
+            return False
+    return compares
+
+
+_SELECTIONS = frozenset({"multiply", "and", "or", "not", "broadcast", "slice", "concatenate", "pad"})
 
 
 def _taken_by_calls(graph: Graph, c: Contents, uses: Uses, roles: Roles, caches: int) -> Counter[int]:

@@ -87,12 +87,15 @@ def partial_results(graph: Graph, node: int) -> list[int]:
 
 
 def _over_batch(graph: Graph, product: int, reduce: int) -> bool:
-    """Whether a reduce sums the leading dimension that a product treated as a batch dimension: partial sums over slices of its length."""
+    """Whether a reduce sums a dimension that a product treated as a batch dimension: partial sums over slices of its length."""
     batches = batch_sizes(graph, product)
     operand = graph.inputs[reduce][0]
     factor = graph.count(operand) // max(graph.count(reduce), 1)
-    if graph.instructions[reduce].attribute("dimensions").replace(" ", "") != "{0}":
+    (summed, *more) = numbers_in(graph.instructions[reduce].attribute("dimensions")) or [-1]
+    if more or summed < 0 or summed >= len(batches):
         return False
+    if summed > 0:
+        return graph.shapes[operand].dimensions[: len(batches)] == tuple(batches)
     return bool(batches) and (factor in batches or factor == prod(batches))
 
 
