@@ -105,6 +105,8 @@ class _Pattern:
     length: int
     segment: Segment
     steps: np.ndarray
+    told: bool
+    """Whether the host's signals helped to settle it."""
 
 
 @dataclass(slots=True)
@@ -173,7 +175,8 @@ class _Pass:
         told[:1] = False
         signal = fresh if fresh is not None else np.zeros(len(codes), bool)
         self.to_begin = [*np.where(told & ~signal, UNSIGNALLED, 0.0).tolist(), 0.0]
-        self.to_go_on = np.where(told & signal, UNSIGNALLED, 0.0).tolist()
+        self.to_go_on = [*np.where(told & signal, UNSIGNALLED, 0.0).tolist(), 0.0]
+        self.told = fresh is not None
         # a pattern must fit its graph launches and signals too, so the flags are part of what is compared
         self.buffer = (codes.astype(np.int32) * 4 + inside * 2 + signal).astype(np.int32).tobytes()
         self.steps = np.full(len(codes), -1, np.int32)
@@ -217,7 +220,7 @@ class _Pass:
         while at < count:
             for pattern in self.cutter.patterns.get(self.codes[at], ()):
                 end = at + pattern.length
-                if end > count or self.inside[at] or self.inside[end] or (self.to_begin[end] and end < count):
+                if end > count or self.inside[at] or self.inside[end] or (self.to_begin[end] and end < count) or pattern.told > self.told:
                     continue
                 if self.buffer[4 * at + 4 : 4 * end] == pattern.codes:
                     self.steps[at:end] = pattern.steps
@@ -257,10 +260,19 @@ class _Pass:
             self.skip_ahead(token, active, new, came, go_on)
         self.end_executions(at, new, trace)
         best = min(new.values())
-        limit = best + (SETTLED if trace.ended is not None and new[OUTSIDE] <= best + 1e-9 else MARGIN)
-        kept = {s: c for s, c in new.items() if c <= limit}
         self.traces.append(trace)
+        if trace.ended is not None and new[OUTSIDE] <= best + 1e-9:
+            return self.after_end(at, new, trace.ended, best + SETTLED)
+        kept = {s: c for s, c in new.items() if c <= best + MARGIN}
         return kept if len(kept) <= WIDEST else dict(heapq.nsmallest(WIDEST, kept.items(), key=lambda item: item[1]))
+
+    def after_end(self, at: int, new: dict[State, float], ended: _Ending, limit: float) -> dict[State, float]:
+        """Where the best hypothesis is that an execution ended with launch `at`: what lives on."""
+        if self.to_go_on[at + 1]:
+            return {OUTSIDE: new[OUTSIDE]}  # the host saw it end, too
+        program, step = ended.state
+        spent = ended.price == 0.0 and all(s == self.automata[program].schedule.end for s, _ in self.automata[program].schedule.follow[step + 1])
+        return {s: c for s, c in new.items() if c <= limit and not (spent and s == ended.state)}
 
     def options(self, at: int, lost: bool) -> tuple[Option, ...]:
         """How an execution may begin with launch `at`."""
@@ -352,7 +364,7 @@ class _Pass:
         codes = self.buffer[4 * start + 4 : 4 * to]
         known = self.cutter.patterns.setdefault(self.codes[start], [])
         if all(p.codes != codes for p in known):
-            known.append(_Pattern(codes, to - start, found[0], self.steps[start:to].copy()))
+            known.append(_Pattern(codes, to - start, found[0], self.steps[start:to].copy(), self.told))
             known.sort(key=lambda p: -p.length)
 
 
