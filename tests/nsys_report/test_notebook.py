@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from nsys_report.errors import UsageError
-from tests.nsys_report.pages import FIXTURES, HOSTILE, analysed, with_hostile_names
+from tests import write_notebook
+from tests.nsys_report.pages import HOSTILE, analysed, with_hostile_names
 
 
 def test_every_picture_is_a_figure_that_shows_itself() -> None:
@@ -78,35 +77,12 @@ def test_the_worked_notebook_runs(tmp_path: Path) -> None:
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
-    path = FIXTURES / "notebook" / "decode.ipynb"
+    path = write_notebook.NOTEBOOK
     notebook = nbformat.read(path, as_version=4)
     stored = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
     assert all(stored) and not any(output.output_type == "error" for outputs in stored for output in outputs)
-    run(path, tmp_path / "ran.ipynb")
+    write_notebook.run(path, tmp_path / "ran.ipynb")
     notebook = nbformat.read(tmp_path / "ran.ipynb", as_version=4)
     pictures = [o for cell in notebook.cells for o in cell.get("outputs", []) if "image/png" in o.get("data", {})]
     tables = [o for cell in notebook.cells for o in cell.get("outputs", []) if "text/html" in o.get("data", {})]
     assert len(pictures) == 5 and len(tables) >= 4
-
-
-RUNNER = """
-import sys
-import nbclient, nbformat
-from jupyter_client.kernelspec import KernelSpec
-from jupyter_client.manager import AsyncKernelManager
-
-source, target, folder, root = sys.argv[1:]
-notebook = nbformat.read(source, as_version=4)
-manager = AsyncKernelManager()
-command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-manager._kernel_spec = KernelSpec(argv=command, display_name="Python 3", language="python", env={"PYTHONPATH": root})
-nbclient.NotebookClient(notebook, km=manager, timeout=120, resources={"metadata": {"path": folder}}).execute()
-nbformat.write(notebook, target)
-"""
-"""Runs a notebook as Jupyter would, in this environment. A process of its own, since the client leaves sockets to the collector."""
-
-
-def run(path: Path, target: Path) -> None:
-    command = [sys.executable, "-W", "ignore", "-c", RUNNER, str(path), str(target), str(path.parent), str(FIXTURES.parent)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
