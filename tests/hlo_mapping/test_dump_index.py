@@ -165,10 +165,10 @@ def test_thousands_of_modules_index_fast(tmp_path: Path) -> None:
     for number in range(2000):
         for suffix in suffixes:
             (tmp_path / f"module_{number:04d}.jit_some_function_name.{suffix}").touch()
-    start = time.perf_counter()
+    start = time.process_time()
     index = index_dump(tmp_path)
     assert len(index.numbers) == 2000
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def fail(path: Path) -> DumpError:

@@ -196,7 +196,7 @@ def test_large_modules_take_seconds() -> None:
         lines.append(f"%v{i + 1} = f32[8,64] tanh(%a{i})")
     body = "\n  ".join(lines[:-1]) + "\n  ROOT " + lines[-1]
     found = parse_module(f"HloModule m\n\nENTRY %main {{\n  {body}\n}}\n")
-    start = time.perf_counter()
+    start = time.process_time()
     table = instruction_facts(Program(1, "m", found, (), False, False, (), Path()))
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert table.num_rows == 3 * layers + 1
