@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsys_report.analysis.intervals import EMPTY, Ranges, union, union_of, within
+from nsys_report.analysis.intervals import Ranges, length, subtract, union, within
 from nsys_report.analysis.modules import intervals_to_next
 from nsys_report.analysis.view import Flags, Ints, View
 
@@ -47,51 +47,93 @@ def own_time(view: View, within_window: Windows) -> Ints:
 
     An execution's owned times add up to the union of its work within its window.
     """
-    owned = np.zeros(len(view.start), np.int64)
-    rows = np.flatnonzero(does_work(view) & (view.execution >= 0))
-    if len(rows) == 0:
-        return owned
+    owned = np.where(does_work(view) & (view.execution >= 0), view.duration, 0)
+    rows, lost = unowned_time(view, within_window)
+    owned[rows] -= lost
+    return owned
+
+
+def unowned_time(view: View, within_window: Windows) -> tuple[Ints, Ints]:
+    """The activities of which their execution does not own all, and how much it does not, ns.
+
+    Most executions run one activity after the other within their window, and own them whole: only the others are looked into.
+    """
+    graphs = np.flatnonzero(view.activity.isin(frozenset({"graph"})) & (view.execution >= 0))
+    rows = view.inside if not len(graphs) else np.sort(np.concatenate((view.inside, graphs)))
     run = view.execution[rows]
+    if np.any(run[1:] < run[:-1]):
+        order = np.argsort(run, kind="stable")
+        rows, run = rows[order], run[order]
+    chosen = np.flatnonzero(_disturbed(view, rows, run, within_window)[run])
+    rows, run = rows[chosen], run[chosen]
+    if len(rows) == 0:
+        return rows, np.empty(0, np.int64)
     start = np.clip(view.start[rows], within_window.start[run], within_window.end[run])
     end = np.clip(view.end[rows], start, within_window.end[run])
-    order = np.lexsort((start, run)) if np.any(run[1:] < run[:-1]) else np.arange(len(rows))
-    run, start, end = run[order], start[order], end[order]
+    order = np.lexsort((start, run))
+    rows, run, start, end = rows[order], run[order], start[order], end[order]
     # One running maximum serves all executions: each is moved beyond the last by a room that none can leave.
     low, room = int(start.min()), int(end.max() - start.min()) + 1
     shift = run * room - low
     reach = np.maximum.accumulate(end + shift)
     earlier = np.concatenate(([0], reach[:-1]))
-    owned[rows[order]] = np.maximum(end + shift - np.maximum(start + shift, earlier), 0)
-    return owned
+    lost = view.duration[rows] - np.maximum(end + shift - np.maximum(start + shift, earlier), 0)
+    return rows[lost > 0], lost[lost > 0]
+
+
+def _disturbed(view: View, rows: Ints, run: Ints, within_window: Windows) -> Flags:
+    """Which executions hold work that overlaps, or that leaves their window; `rows` are grouped by execution, in time order."""
+    found = np.zeros(len(view.executions), np.bool_)
+    if len(rows) == 0:
+        return found
+    start, end = view.start[rows], view.end[rows]
+    overlap = (start[1:] < end[:-1]) & (run[1:] == run[:-1])  # sorted by start: where any two overlap, two neighbours do
+    found[run[1:][overlap]] = True
+    first = np.flatnonzero(np.diff(run, prepend=-1))
+    found[run[first]] |= np.maximum.reduceat(end, first) > within_window.end[run[first]]
+    found[run[first]] |= start[first] < within_window.start[run[first]]
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class BusyTime:
-    """A device's busy time in layers: each is a disjoint set that holds the one before it."""
+    """A device's busy time in disjoint sets: its work, copies in that no work hides, copies out that neither hides, and the rest."""
 
     work: Ranges
-    and_copies_in: Ranges
-    and_copies_out: Ranges
-    everything: Ranges
+    copies_in: Ranges
+    copies_out: Ranges
+    rest: Ranges
 
     def within(self, starts: Ints, ends: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-        """Time in each window of work; of copies in that no work hides; then of copies out; then of the rest."""
-        layers = [within(r, starts, ends) for r in (self.work, self.and_copies_in, self.and_copies_out, self.everything)]
-        return layers[0], layers[1] - layers[0], layers[2] - layers[1], layers[3] - layers[2]
+        """The time of each set in each window."""
+        work, copies_in, copies_out, rest = (within(r, starts, ends) for r in (self.work, self.copies_in, self.copies_out, self.rest))
+        return work, copies_in, copies_out, rest
+
+    @property
+    def length(self) -> int:
+        """How long the device was busy, ns."""
+        return sum(length(r) for r in (self.work, self.copies_in, self.copies_out, self.rest))
 
 
 def busy_times(view: View) -> tuple[BusyTime, ...]:
     """The busy time of every device, in the order of View.devices."""
-    kind, work = view.column("copy_kind"), does_work(view)
+    work = does_work(view)
+    others = np.flatnonzero(~work)
+    kind = view.column("copy_kind").take(others)
     copies_in = kind.isin(frozenset({"HtoD", "HtoA", "UVM HtoD"}))
     copies_out = kind.isin(frozenset({"DtoH", "AtoH", "UVM DtoH"}))
-    return tuple(_busy_time(view, view.device == d, work, copies_in, copies_out) for d in range(len(view.devices)))
+    kinds = (others[copies_in], others[copies_out], others[~(copies_in | copies_out)])
+    return tuple(_busy_time(view, device, work, kinds) for device in range(len(view.devices)))
 
 
-def _busy_time(view: View, here: Flags, work: Flags, copies_in: Flags, copies_out: Flags) -> BusyTime:
-    layers, covered = [], EMPTY
-    for chosen in (here & work, here & copies_in & ~work, here & copies_out & ~work, here & ~(work | copies_in | copies_out)):
-        ranges = union(view.start[chosen], view.end[chosen])
-        covered = union_of(covered, ranges) if len(ranges.starts) else covered
-        layers.append(covered)
-    return BusyTime(*layers)
+def _busy_time(view: View, device: int, work: Flags, others: tuple[Ints, ...]) -> BusyTime:
+    here = view.device == device if len(view.devices) > 1 else None
+    chosen = work if here is None else work & here
+    sets = [union(view.start, view.end) if chosen.all() else union(view.start[chosen], view.end[chosen])]
+    for rows in others:
+        mine = rows if here is None else rows[here[rows]]
+        left = union(view.start[mine], view.end[mine])
+        for earlier in sets:
+            left = subtract(left, earlier)
+        sets.append(left)
+    return BusyTime(*sets)

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nsys_report.analysis.attribution import BusyTime, Windows, own_time, windows
+from nsys_report.analysis.attribution import BusyTime, Windows, unowned_time, windows
 from nsys_report.analysis.causes import CAUSES
 from nsys_report.analysis.ceilings import Ceiling, Ceilings
-from nsys_report.analysis.classes import FLOOR_DETAILS, Costs, paired
+from nsys_report.analysis.classes import ClassTimes
 from nsys_report.analysis.compute import compute_time
+from nsys_report.analysis.costs import FLOOR_DETAILS, Alike, Costs
 from nsys_report.analysis.idle import IdleTime
-from nsys_report.analysis.view import Ints, View
+from nsys_report.analysis.view import Flags, Ints, View
 
 CATEGORIES = {
     "floor": "what the step must take: weights and KV cache at the ceiling, and arithmetic beyond that",
@@ -62,6 +63,8 @@ class Budget:
 def budget(
     view: View,
     costs: Costs,
+    same: Alike,
+    times: ClassTimes,
     idle: tuple[IdleTime, ...],
     busy: tuple[BusyTime, ...],
     ceilings: Ceilings,
@@ -72,17 +75,45 @@ def budget(
     `per_flop` is nanoseconds_per_flop's answer.
     """
     span = windows(view)
-    owned = own_time(view, span)
-    own = np.bincount(view.execution[view.execution >= 0], weights=owned[view.execution >= 0], minlength=len(view.executions))
+    owned = _owned(view, costs, times, span)
     columns: dict[Part, Ints] = {}
-    for name, values in _kernel_parts(view, costs, ceilings, per_flop, owned):
+    for name, values in _kernel_parts(costs, same, times, owned, ceilings, per_flop):
         _add(columns, name, values)
-    for name, values in _device_parts(view, span, own.astype(np.int64), idle, busy):
+    for name, values in _device_parts(view, span, owned.all.sum(axis=1) + owned.graphs, idle, busy):
         _add(columns, name, values)
     order = {category: i for i, category in enumerate(CATEGORIES)}
     parts = sorted((p for p, v in columns.items() if v.any()), key=lambda p: (order[p.category], -int(columns[p].sum())))
     ns = np.stack([columns[p] for p in parts], axis=1) if parts else np.zeros((len(view.executions), 0), np.int64)
     return Budget(tuple(parts), ns, span.wall, ceilings.roof)
+
+
+@dataclass(frozen=True, slots=True)
+class _Owned:
+    """The owned time of each execution's work, ns: by class and detail (executions, groups of ClassTimes), and of whole graphs."""
+
+    all: Ints
+    known: Ints
+    """That of the kernels whose bytes are known."""
+    graphs: Ints
+
+
+def _owned(view: View, costs: Costs, times: ClassTimes, span: Windows) -> _Owned:
+    """What the classes' times leave when overlaps are counted once."""
+    rows, lost = unowned_time(view, span)
+    runs, groups = times.time.shape
+    graphs = np.flatnonzero(view.activity.isin(frozenset({"graph"})) & (view.execution >= 0))
+    of_graphs = _sums(view.execution[graphs], view.duration[graphs], runs)
+    whole = view.work[rows]
+    of_graphs -= _sums(view.execution[rows[~whole]], lost[~whole], runs)
+    rows, lost = rows[whole], lost[whole]
+    kind = costs.kind[rows]
+    cell = view.execution[rows] * groups + times.group[kind]
+    known = costs.bytes_known[kind]
+    return _Owned(
+        times.time - _sums(cell, lost, runs * groups).reshape(runs, groups),
+        times.bytes_known - _sums(cell[known], lost[known], runs * groups).reshape(runs, groups),
+        of_graphs,
+    )
 
 
 def _add(columns: dict[Part, Ints], part: Part, values: Ints) -> None:
@@ -105,61 +136,62 @@ def _device_parts(view: View, span: Windows, own: Ints, idle: tuple[IdleTime, ..
     return named + [(Part(cause.category, cause.key), by_cause[:, code]) for code, cause in enumerate(CAUSES)]
 
 
-def _kernel_parts(view: View, costs: Costs, ceilings: Ceilings, per_flop: NDArray[np.float64], owned: Ints) -> list[tuple[Part, Ints]]:
+def _kernel_parts(
+    costs: Costs, same: Alike, times: ClassTimes, owned: _Owned, ceilings: Ceilings, per_flop: NDArray[np.float64]
+) -> list[tuple[Part, Ints]]:
     """The owned time of each execution's kernels, split by class."""
-    classes, details = view.column("kernel_class"), view.column("class_detail")
-    group, width = paired(classes, details)
-    rows = np.flatnonzero((view.execution >= 0) & view.work)
-    whole_graphs = np.flatnonzero((view.execution >= 0) & view.activity.isin(frozenset({"graph"})))
-    runs = len(view.executions)
-    named = [(Part("kernels", "graphs"), _sums(view.execution[whole_graphs], owned[whole_graphs], runs))]
-    known = costs.bytes_known[rows] & (ceilings.roof is not None)
-    compute = compute_time(view.instruction, costs.values["flops"], per_flop)
-    for code in np.flatnonzero(np.bincount(group[rows] // width)):
-        name = classes.words[code - 1] if code else "unclassified"
-        of_class = group[rows] // width == code
-        left = rows[of_class & ~known]
-        named.append((Part("kernels", name), _sums(view.execution[left], owned[left], runs)))
-        if ceilings.roof is not None:
-            chosen = rows[of_class & known]
-            names = [details.words[d - 1] if d else "" for d in range(width)]
-            named += _split(view, costs, chosen, name, group[chosen] % width, names, owned, compute, ceilings.roof.value)
+    named = [(Part("kernels", "graphs"), owned.graphs)]
+    compute = compute_time(costs.instruction, costs.values["flops"], per_flop)
+    of_class = times.names // costs.detail_width
+    for code in np.unique(of_class):
+        name = costs.classes.words[code - 1] if code else "unclassified"
+        columns = np.flatnonzero(of_class == code)
+        known = owned.known[:, columns].sum(axis=1)
+        if ceilings.roof is None:
+            named.append((Part("kernels", name), owned.all[:, columns].sum(axis=1)))
+            continue
+        named.append((Part("kernels", name), owned.all[:, columns].sum(axis=1) - known))
+        mine = np.isin(times.group, columns) & costs.bytes_known
+        if mine.any():
+            named += _split(costs, same, mine, name, known, compute, ceilings.roof.value)
     return named
 
 
-def _split(
-    view: View, costs: Costs, rows: Ints, name: str, detail: Ints, details: list[str], owned: Ints, compute: Ints, roof: float
-) -> list[tuple[Part, Ints]]:
-    """One class's kernels of known cost: floor, traffic above it, arithmetic, and what is left."""
-    runs, run = len(view.executions), view.execution[rows]
-    left = _sums(run, owned[rows], runs)
+def _split(costs: Costs, same: Alike, mine: Flags, name: str, left: Ints, compute: Ints, roof: float) -> list[tuple[Part, Ints]]:
+    """One class's kernels of known cost: floor, traffic above it, arithmetic, and what is left. `mine` are its kinds, `left` its time."""
+
+    def total(values: Ints) -> Ints:
+        return same.totals(np.where(mine, values, 0)).astype(np.int64)
+
     parts: list[tuple[Part, Ints]] = []
-    value = {k: v[rows] for k, v in costs.values.items()}
-    cache = value["kv_read_bytes"] + value["kv_write_bytes"]
-    state = np.maximum(costs.floor[rows] - value["weight_bytes"] - cache, 0)
-    for part, count in (("weights", value["weight_bytes"]), ("kv_cache", cache), (next(iter(FLOOR_DETAILS)), state)):
-        time = np.minimum(_nanoseconds(_sums(run, count, runs), roof), left)
+    moved, weight = costs.values["bytes_accessed"], costs.values["weight_bytes"]
+    cache = costs.values["kv_read_bytes"] + costs.values["kv_write_bytes"]
+    state = np.maximum(costs.floor - weight - cache, 0)
+    for part, count in (("weights", weight), ("kv_cache", cache), (next(iter(FLOOR_DETAILS)), state)):
+        time = np.minimum(_nanoseconds(total(count), roof), left)
         parts.append((Part("floor", part), time))
         left = left - time
-    wasted = np.maximum(value["bytes_accessed"] - costs.floor[rows], 0)
-    time = np.minimum(_nanoseconds(_sums(run, wasted, runs), roof), left)
+    wasted = np.where(mine, np.maximum(moved - costs.floor, 0), 0)
+    time = np.minimum(_nanoseconds(total(wasted), roof), left)
     left = left - time
-    for code, share in _shared_out(time, run, detail, wasted, len(details)):
-        parts.append((Part("traffic", f"{name}: {details[code]}" if details[code] else name), share))
-    beyond = np.maximum(compute[rows] - _nanoseconds(value["bytes_accessed"], roof), 0)
-    time = np.minimum(_sums(run, beyond, runs), left)
+    for code, share in _shared_out(time, costs, same, wasted):
+        detail = costs.details.words[code - 1] if code else ""
+        parts.append((Part("traffic", f"{name}: {detail}" if detail else name), share))
+    beyond = np.maximum(compute - _nanoseconds(moved, roof), 0)
+    time = np.minimum(total(beyond), left)
     return [*parts, (Part("floor", "arithmetic"), time), (Part("below_roof", name), left - time)]
 
 
-def _shared_out(total: Ints, run: Ints, detail: Ints, weights: Ints, details: int) -> list[tuple[int, Ints]]:
+def _shared_out(total: Ints, costs: Costs, same: Alike, weights: Ints) -> list[tuple[int, Ints]]:
     """Each execution's total shared out over details in proportion to weights, in whole nanoseconds that add up to it."""
-    present = np.unique(detail[weights > 0])
+    detail = costs.details.codes + 1
+    present = np.unique(detail[same.kinds[weights[same.kinds] > 0]])
     if len(present) == 0:
         return []
-    position = np.full(details, 0)
+    position = np.zeros(costs.detail_width, np.int64)
     position[present] = np.arange(len(present))
-    table = np.bincount(run * len(present) + position[detail], weights=weights, minlength=len(total) * len(present))
-    upto = np.cumsum(table.reshape(len(total), len(present)), axis=1)
+    table = same.sums(position[detail], len(present), weights)[same.pattern]
+    upto = np.cumsum(table, axis=1)
     whole = np.where(upto[:, -1:] > 0, upto[:, -1:], 1)
     marks = np.floor(upto / whole * total[:, None]).astype(np.int64)
     marks[:, -1] = total

@@ -11,68 +11,65 @@ from numpy.typing import NDArray
 
 from nsys_report.analysis.ceilings import Ceilings
 from nsys_report.analysis.columns import CLASSES, DETAILS
+from nsys_report.analysis.costs import Alike, Costs
 from nsys_report.analysis.modules import spread_columns
 from nsys_report.analysis.quantiles import Floats
 from nsys_report.analysis.tables import Column, divide, module_columns, table, words
-from nsys_report.analysis.view import COST_COLUMNS, Coded, Flags, Ints, View, ints
-
-FLOOR_DETAILS = frozenset({"optimizer"})
-"""Details of class other whose whole traffic is needed: an optimizer must read and write its state, and nothing can fuse it away."""
+from nsys_report.analysis.view import Flags, Ints, View
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
-    """Per activity: costs with 0 where unknown, and which are known."""
+class ClassTimes:
+    """The time of each execution's work by class and detail, ns; arrays of shape (executions, groups)."""
 
-    values: dict[str, Ints]
-    bytes_known: Flags
-    flops_known: Flags
-    floor: Ints
-    """The fewest bytes: weights and KV cache, and all of FLOOR_DETAILS."""
-
-
-def costs_of(view: View) -> Costs:
-    """The cost columns of every activity."""
-    found = {name: view.cost(name) for name in COST_COLUMNS}
-    values = {name: v for name, (v, _) in found.items()}
-    needed = view.column("class_detail").isin(FLOOR_DETAILS)
-    values["bytes_upper"] = _upper(view, values["bytes_accessed"])
-    floor = values["weight_bytes"] + values["kv_read_bytes"] + values["kv_write_bytes"]
-    floor = np.where(needed, values["bytes_accessed"], floor)
-    return Costs(values, found["bytes_accessed"][1], found["flops"][1], np.minimum(floor, values["bytes_accessed"]))
+    group: Ints
+    """The group of each kind of activity (Costs); -1 for kinds that are no work, or not in an execution."""
+    names: Ints
+    """The code of each group, as in Costs.group."""
+    time: Ints
+    bytes_known: Ints
+    """That of the kernels whose bytes are known."""
+    flops_known: Ints
 
 
-def _upper(view: View, lower: Ints) -> Ints:
-    """The most bytes that each activity may move: its instruction's upper bound where that differs, on the kernel that bears the cost."""
-    upper, known = ints(view.joined.facts, "bytes_upper")
-    of_fact = np.append(np.where(known, upper, 0), 0)
-    return np.where(lower > 0, np.maximum(of_fact[view.instruction], lower), lower)
+def class_times(view: View, costs: Costs) -> ClassTimes:
+    """One pass over the activities, for everything that is said of classes."""
+    present = np.bincount(costs.kind[view.inside], minlength=len(costs)) > 0
+    names = np.unique(costs.group[present])
+    group = np.where(present, np.searchsorted(names, costs.group), -1)
+    cells = group * 4 + costs.bytes_known * 2 + costs.flops_known
+    used = np.unique(cells[present])
+    cell, width, runs = np.searchsorted(used, cells), len(used), len(view.executions)
+    key = view.execution[view.inside] * width + cell[costs.kind[view.inside]]
+    time = np.bincount(key, weights=view.duration[view.inside], minlength=runs * width).reshape(runs, width).astype(np.int64)
+
+    def of_groups(chosen: Flags) -> Ints:
+        found = np.zeros((runs, len(names)), np.int64)
+        for column in np.flatnonzero(chosen):
+            found[:, used[column] // 4] += time[:, column]
+        return found
+
+    return ClassTimes(group, names, of_groups(used >= 0), of_groups(used & 2 > 0), of_groups(used & 1 > 0))
 
 
-def classes_table(view: View, costs: Costs, ceilings: Ceilings) -> pa.Table:
+def classes_table(view: View, costs: Costs, same: Alike, times: ClassTimes, ceilings: Ceilings) -> pa.Table:
     """Schema CLASSES: a row per program and class."""
-    kernel_class = view.column("kernel_class")
-    figures = _figures(view, costs, ceilings, kernel_class.codes.astype(np.int64) + 1, len(kernel_class.words) + 1)
-    names = {"kernel_class": words(figures.group - 1, kernel_class.words)}
+    of_class = times.names // costs.detail_width
+    seen, column = np.unique(of_class, return_inverse=True)
+    figures = _figures(view, costs, same, times, ceilings, column, len(seen))
+    names = {"kernel_class": words(seen[figures.group] - 1, costs.classes.words)}
     return table(CLASSES, {**figures.columns, **names}).take(figures.order)
 
 
-def details_table(view: View, costs: Costs, ceilings: Ceilings) -> pa.Table:
+def details_table(view: View, costs: Costs, same: Alike, times: ClassTimes, ceilings: Ceilings) -> pa.Table:
     """Schema DETAILS: a row per program, class and detail."""
-    kernel_class, detail = view.column("kernel_class"), view.column("class_detail")
-    group, width = paired(kernel_class, detail)
-    figures = _figures(view, costs, ceilings, group, (len(kernel_class.words) + 1) * width)
+    figures = _figures(view, costs, same, times, ceilings, np.arange(len(times.names)), len(times.names))
+    code = times.names[figures.group]
     names = {
-        "kernel_class": words(figures.group // width - 1, kernel_class.words),
-        "class_detail": words(figures.group % width - 1, detail.words),
+        "kernel_class": words(code // costs.detail_width - 1, costs.classes.words),
+        "class_detail": words(code % costs.detail_width - 1, costs.details.words),
     }
     return table(DETAILS, {**figures.columns, **names}).take(figures.order)
-
-
-def paired(left: Coded, right: Coded) -> tuple[Ints, int]:
-    """One code per row for two word columns, and the width to take it apart with (// and %, each then one above its code)."""
-    width = len(right.words) + 1
-    return (left.codes.astype(np.int64) + 1) * width + right.codes + 1, width
 
 
 def bandwidth_columns(rate: NDArray[np.float64], ceilings: Ceilings) -> dict[str, Column]:
@@ -100,45 +97,42 @@ class _Figures:
     """Programs in the order of their first execution, most time first within each."""
 
 
-def _figures(view: View, costs: Costs, ceilings: Ceilings, group: Ints, groups: int) -> _Figures:
-    """The figures of every (module, group) that has kernels; `group` is 0 <= group < groups for every activity."""
-    seen = np.flatnonzero(np.bincount(group[view.whole_work], minlength=groups))
-    dense = np.full(groups, -1, np.int64)
-    dense[seen] = np.arange(len(seen))
-    sums = _sums(view, costs, dense[group], len(seen))
-    module, column = np.nonzero(sums["launches_total"])
-    there = (module.astype(np.int64), column.astype(np.int64))
+def _figures(view: View, costs: Costs, same: Alike, times: ClassTimes, ceilings: Ceilings, column: Ints, groups: int) -> _Figures:
+    """The figures of every (module, group) that has kernels; `column` is the group that each of the times' groups is part of."""
+    sums = _sums(view, costs, same, times, column, groups)
+    module, group = np.nonzero(sums["launches_total"])
+    there = (module.astype(np.int64), group.astype(np.int64))
     columns: dict[str, Column] = _module_figures(sums, there, view)
     columns |= _against(columns, ceilings) | module_columns([view.modules[m] for m in there[0]])
     order = np.lexsort((-columns["time_mean_ns"], there[0]))
-    return _Figures(seen[there[1]], {k: v for k, v in columns.items() if not k.startswith("known_")}, order)
+    return _Figures(there[1], {k: v for k, v in columns.items() if not k.startswith("known_")}, order)
 
 
-def _sums(view: View, costs: Costs, group: Ints, groups: int) -> dict[str, Floats]:
+def _sums(view: View, costs: Costs, same: Alike, times: ClassTimes, column: Ints, groups: int) -> dict[str, Floats]:
     """Sums over each execution's kernels by group, then over executions: arrays of shape (modules, groups).
 
     For every measure its median over complete executions, and its `_total`. Times, sums and counts stay exact in float64.
-    One measure at a time: with 52,000 executions the matrices are what takes memory.
     """
-    kernels, runs = view.whole_work, len(view.executions)
-    key = (view.execution[kernels] * groups) + group[kernels]
-    duration = view.duration[kernels]
-    measures: dict[str, Ints | None] = {name: values[kernels] for name, values in costs.values.items()}
-    measures |= {
-        "floor_bytes": costs.floor[kernels],
-        "time": duration,
-        "launches": None,
-        "known_bytes_time": np.where(costs.bytes_known[kernels], duration, 0),
-        "known_flops_time": np.where(costs.flops_known[kernels], duration, 0),
-    }
+    of_kind = np.append(column, 0)[times.group]  # kinds without a group are in no execution's work
+    weights: dict[str, Ints | None] = {**costs.values, "floor_bytes": costs.floor, "launches": None}
+    measures = {name: same.sums(of_kind, groups, values)[same.pattern] for name, values in weights.items()}
+    for name, values in (("time", times.time), ("known_bytes_time", times.bytes_known), ("known_flops_time", times.flops_known)):
+        measures[name] = _added(values, column, groups)
     out: dict[str, Floats] = {}
     members = [np.flatnonzero((view.executions.module == m) & view.executions.complete) for m in range(len(view.modules))]
-    for name, values in measures.items():
-        per_run = np.bincount(key, weights=values, minlength=runs * groups).reshape(runs, groups)
+    for name, per_run in measures.items():
         out[f"{name}_total"] = np.stack([per_run[m].sum(axis=0) for m in members]) if members else np.empty((0, groups))
         for label, q in (("", 0.5), ("_p10", 0.1), ("_p90", 0.9)) if name == "time" else (("", 0.5),):
             found = [_quantile(per_run[m], q) for m in members]
             out[name + label] = np.stack(found) if found else np.empty((0, groups))
+    return out
+
+
+def _added(values: Ints, column: Ints, groups: int) -> Floats:
+    """Columns added up by the group they are part of."""
+    out = np.zeros((len(values), groups))
+    for at, group in enumerate(column):
+        out[:, group] += values[:, at]
     return out
 
 

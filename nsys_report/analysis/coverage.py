@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from nsys_report.analysis.columns import COVERAGE
+from nsys_report.analysis.groups import coded_floats, dense_tuples
 from nsys_report.analysis.kernels import OUTSIDE, module_of
 from nsys_report.analysis.tables import divide, module_columns, table, words
 from nsys_report.analysis.view import Ints, View
@@ -21,16 +25,13 @@ CERTAINTIES = ("exact", "by_order", "doubtful", "not_joined", "autotuning", "out
 
 def coverage_table(view: View) -> pa.Table:
     """Schema COVERAGE, over all kernels of the capture, cut-off executions included."""
-    rows, method = np.flatnonzero(view.kernel), view.column("match_method")
-    if len(rows) == 0:
+    if not view.kernel.any():
         return COVERAGE.empty_table()
-    certainty, confidence = _certainty(view, rows)
-    module, outside = module_of(view, rows), len(view.modules)
-    autotuned = certainty == CERTAINTIES.index("autotuning")
-    scope = np.where(autotuned, outside + 1, module)
-    methods = method.codes[rows].astype(np.int64)
-    parts = [_grouped(view, rows, s, methods, certainty, confidence) for s in (np.full(len(rows), outside + 2), scope)]
-    return pa.concat_tables(parts)
+    groups = _groups(view)
+    autotuned = groups.certainty == CERTAINTIES.index("autotuning")
+    outside = len(view.modules)
+    scope = np.where(autotuned, outside + 1, groups.module)
+    return pa.concat_tables([_grouped(view, groups, s) for s in (np.full(len(scope), outside + 2), scope)])
 
 
 def joined_share(coverage: pa.Table) -> float | None:
@@ -42,27 +43,60 @@ def joined_share(coverage: pa.Table) -> float | None:
     return float(time[(certainty == "exact") | (certainty == "by_order")].sum() / counted) if counted else None
 
 
-def _certainty(view: View, rows: Ints) -> tuple[Ints, np.ndarray]:
-    confidence = view.joined.activities["match_confidence"].to_numpy()[rows].astype(np.float64)
-    joined = view.instruction[rows] >= 0
-    sure = np.nan_to_num(confidence, nan=0.0)
-    out = np.where(sure >= EXACT, 0, np.where(sure >= DOUBTFUL, 1, 2))
-    out = np.where(joined, out, np.where(view.execution[rows] >= 0, 3, 5))
-    autotuned = view.column("match_method").isin(frozenset({AUTOTUNING}))[rows]
-    return np.where(autotuned, 4, out), np.where(joined, confidence, np.nan)
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """The kernels of one program (or none), matched by one method with one confidence: how many, and their time."""
+
+    module: Ints
+    method: Ints
+    """Code, -1 for none."""
+    confidence: NDArray[np.float64]
+    certainty: Ints
+    """Index into CERTAINTIES."""
+    kernels: Ints
+    time: Ints
 
 
-def _grouped(view: View, rows: Ints, scope: Ints, method: Ints, certainty: Ints, confidence: np.ndarray) -> pa.Table:
+def _groups(view: View) -> _Groups:
+    """One pass over the kernels: everything else is worked out by group."""
+    method = view.column("match_method")
+    rows = slice(None) if view.kernel.all() else np.flatnonzero(view.kernel)
+    values, confidence = coded_floats(view.joined.activities["match_confidence"])
+    joined, inside = view.instruction[rows] >= 0, view.execution[rows] >= 0
+    group, keys = dense_tuples(
+        (
+            (module_of(view, rows), len(view.modules) + 1),
+            (method.codes[rows] + 1, len(method.words) + 1),
+            (confidence[rows] + 1, len(values) + 1),
+            (joined, 2),
+            (inside, 2),
+        )
+    )
+    of_module, of_method, of_confidence, is_joined, is_inside = keys
+    sure = np.append(np.nan, values)[of_confidence]
+    certainty = np.where(sure >= EXACT, 0, np.where(sure >= DOUBTFUL, 1, 2))
+    certainty = np.where(is_joined > 0, certainty, np.where(is_inside > 0, 3, 5))
+    autotuned = np.array([False, *(word == AUTOTUNING for word in method.words)])[of_method]
+    return _Groups(
+        module=of_module,
+        method=of_method - 1,
+        confidence=np.where(is_joined > 0, sure, np.nan),
+        certainty=np.where(autotuned, 4, certainty),
+        kernels=np.bincount(group, minlength=len(of_module)),
+        time=np.bincount(group, weights=view.duration[rows], minlength=len(of_module)).astype(np.int64),
+    )
+
+
+def _grouped(view: View, found: _Groups, scope: Ints) -> pa.Table:
     """One table of rows by (scope, method, certainty), most time first within each scope."""
-    names, duration = view.column("match_method"), view.duration[rows]
+    names = view.column("match_method")
     width, kinds = len(names.words) + 1, len(CERTAINTIES)
-    seen = pa.array((scope * width + method + 1) * kinds + certainty).dictionary_encode()
-    keys, group = np.asarray(seen.dictionary.to_numpy(zero_copy_only=False), np.int64), np.asarray(seen.indices.to_numpy(), np.int64)
+    keys, group = np.unique((scope * width + found.method + 1) * kinds + found.certainty, return_inverse=True)
     of_scope, size = keys // (width * kinds), len(keys)
-    time = np.bincount(group, weights=duration, minlength=size)
-    scope_time = np.bincount(scope, weights=duration, minlength=len(view.modules) + 3)[of_scope]
-    sure = np.bincount(group, weights=np.nan_to_num(confidence) * duration, minlength=size)
-    known = np.bincount(group, weights=np.isfinite(confidence), minlength=size) > 0
+    time = np.bincount(group, weights=found.time, minlength=size)
+    scope_time = np.bincount(scope, weights=found.time, minlength=len(view.modules) + 3)[of_scope]
+    sure = np.bincount(group, weights=np.nan_to_num(found.confidence) * found.time, minlength=size)
+    known = np.bincount(group, weights=np.isfinite(found.confidence), minlength=size) > 0
     scopes = [*["module"] * len(view.modules), "outside", "autotuning", "total"]
     keyed = [*view.modules, OUTSIDE, OUTSIDE, OUTSIDE]
     made = table(
@@ -72,7 +106,7 @@ def _grouped(view: View, rows: Ints, scope: Ints, method: Ints, certainty: Ints,
             "scope": [scopes[s] for s in of_scope],
             "match_method": words(keys // kinds % width - 1, names.words),
             "certainty": [CERTAINTIES[c] for c in keys % kinds],
-            "kernels": np.bincount(group, minlength=size),
+            "kernels": np.bincount(group, weights=found.kernels, minlength=size),
             "kernel_time_ns": time,
             "time_share": divide(time, scope_time),
             "confidence_mean": np.where(known, divide(sure, time), np.nan),

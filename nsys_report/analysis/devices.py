@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from hlo_mapping.columns import column
-from nsys_report.analysis.intervals import grouped_union_length
+from nsys_report.analysis.attribution import BusyTime
 from nsys_report.analysis.tables import table
 from nsys_report.analysis.view import View
 
@@ -26,32 +26,35 @@ DEVICES = pa.schema(
 """A row per process and device that ran something, most kernel time first."""
 
 
-def devices_table(view: View) -> pa.Table:
+def devices_table(view: View, busy: tuple[BusyTime, ...]) -> pa.Table:
     """Schema DEVICES."""
     count = len(view.devices)
     if count == 0 or len(view.start) == 0:
         return DEVICES.empty_table()
     group, kernel = view.device, view.kernel
-    copy = view.activity.isin(frozenset({"memcpy", "memset"}))
+    copy = np.flatnonzero(view.activity.isin(frozenset({"memcpy", "memset"})))
     bytes_moved, _ = view.cost("bytes")
-    first, last = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
-    np.minimum.at(first, group, view.start)
-    np.maximum.at(last, group, view.end)
-    used = np.bincount(group, minlength=count) > 0
-    span = np.where(used, last - first, 0)
-    busy = grouped_union_length(group, view.start, view.end, count)
+    counts = np.bincount(group, minlength=count)
+    kernels = np.bincount(group[kernel], minlength=count)
+    first, last = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    time = np.zeros(count, np.int64)
+    for device in np.flatnonzero(counts):
+        rows = view.on(int(device))
+        first[device], last[device] = view.start[rows].min(), view.end[rows].max()
+        time[device] = view.duration[rows].sum(where=kernel[rows])
+    busy_time = np.array([one.length for one in busy], np.int64)
     made = table(
         DEVICES,
         {
             "process_id": np.array([process for process, _ in view.devices]),
             "device_id": np.array([device for _, device in view.devices]),
-            "kernels": np.bincount(group[kernel], minlength=count),
-            "kernel_time_ns": np.bincount(group[kernel], weights=view.duration[kernel], minlength=count),
+            "kernels": kernels,
+            "kernel_time_ns": time,
             "copies": np.bincount(group[copy], minlength=count),
             "copy_bytes": np.bincount(group[copy], weights=bytes_moved[copy], minlength=count),
-            "span_ns": span,
-            "busy_time_ns": busy,
-            "idle_time_ns": span - busy,
+            "span_ns": last - first,
+            "busy_time_ns": busy_time,
+            "idle_time_ns": last - first - busy_time,
         },
     )
-    return made.filter(pa.array(used)).sort_by([("kernel_time_ns", "descending"), ("copies", "descending")])
+    return made.filter(pa.array(counts > 0)).sort_by([("kernel_time_ns", "descending"), ("copies", "descending")])

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsys_report.analysis.columns import COPIES, KERNELS
+from nsys_report.analysis.groups import dense_codes
 from nsys_report.analysis.modules import spread_columns
 from nsys_report.analysis.quantiles import grouped_quantiles
 from nsys_report.analysis.tables import Column, divide, module_columns, table, words
@@ -14,7 +15,7 @@ from nsys_report.analysis.view import Ints, ModuleKey, View
 OUTSIDE = ModuleKey(None, None)
 
 
-def module_of(view: View, rows: Ints) -> Ints:
+def module_of(view: View, rows: Ints | slice) -> Ints:
     """The module index of each activity, len(view.modules) for those outside executions."""
     modules = np.append(view.executions.module, len(view.modules))
     return np.asarray(modules[view.execution[rows]], np.int64)
@@ -26,12 +27,12 @@ def kernels_table(view: View) -> pa.Table:
     if len(rows) == 0:
         return KERNELS.empty_table()
     width, duration = len(name.words) + 1, view.duration[rows]
-    seen = pa.array(module_of(view, rows) * width + name.codes[rows] + 1).dictionary_encode()
-    keys, group = np.asarray(seen.dictionary.to_numpy(zero_copy_only=False), np.int64), np.asarray(seen.indices.to_numpy(), np.int64)
+    group, keys = dense_codes(module_of(view, rows) * width + name.codes[rows] + 1, (len(view.modules) + 1) * width)
     size = len(keys)
     low, *middle, high = grouped_quantiles(group, duration, size, (0.0, 0.5, 0.1, 0.9, 1.0))
     total = np.bincount(group, weights=duration, minlength=size)
-    joined = view.instruction[rows] >= 0
+    instruction = view.instruction[rows]
+    joined = instruction >= 0
     names = (*view.modules, OUTSIDE)
     made = table(
         KERNELS,
@@ -39,7 +40,7 @@ def kernels_table(view: View) -> pa.Table:
             **module_columns([names[m] for m in keys // width]),
             "name": words(keys % width - 1, name.words),
             "launches": np.bincount(group, minlength=size),
-            "instructions": _distinct(group[joined], view.instruction[rows][joined], size),
+            "instructions": _distinct(group[joined], instruction[joined], size),
             "total_time_ns": total,
             "time_share": divide(total, float(total.sum())),
             **spread_columns("duration_ns", np.stack(middle)),
@@ -101,5 +102,4 @@ def _per_execution(group: Ints, execution: Ints, values: Ints, executions: int) 
 
 def _distinct(group: Ints, values: Ints, groups: int) -> Ints:
     width = int(values.max(initial=0)) + 1
-    pairs = pa.array(group * width + values).unique().to_numpy(zero_copy_only=False)
-    return np.bincount(pairs // width, minlength=groups).astype(np.int64)
+    return np.bincount(dense_codes(group * width + values, groups * width)[1] // width, minlength=groups).astype(np.int64)

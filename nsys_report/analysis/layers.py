@@ -12,6 +12,7 @@ from hlo_mapping.columns import WORD, column
 from nsys_report.analysis.ceilings import Ceilings
 from nsys_report.analysis.classes import bandwidth_columns
 from nsys_report.analysis.columns import MODULE_KEY
+from nsys_report.analysis.costs import Costs
 from nsys_report.analysis.periods import Period, find_period
 from nsys_report.analysis.quantiles import Floats
 from nsys_report.analysis.tables import Column, divide, module_columns, table, words
@@ -74,50 +75,58 @@ class Sequence:
     executions: int
 
 
-def layer_tables(view: View, ceilings: Ceilings) -> tuple[pa.Table, pa.Table]:
+def layer_tables(view: View, costs: Costs, ceilings: Ceilings) -> tuple[pa.Table, pa.Table]:
     """Schemas LAYERS and LAYER_ROWS."""
-    signature = _signatures(view)
     summaries, rows = [LAYERS.empty_table()], [LAYER_ROWS.empty_table()]
-    for module in range(len(view.modules)):
-        sequence = typical_sequence(view, module)
-        period = find_period(signature[sequence.rows]) if sequence is not None and len(sequence.rows) >= FEWEST_KERNELS else None
-        if sequence is not None and period is not None:
+    for module, sequence in enumerate(typical_sequences(view)):
+        if sequence is None or len(sequence.rows) < FEWEST_KERNELS:
+            continue
+        signature = _signatures(view, costs, sequence.rows)
+        period = find_period(signature)
+        if period is not None:
             summaries.append(_summary(view, module, sequence, period))
-            rows.append(_rows(view, module, sequence, period, signature, ceilings))
+            rows.append(_rows(view, costs, module, sequence, period, signature, ceilings))
     return pa.concat_tables(summaries), pa.concat_tables(rows)
 
 
-def typical_sequence(view: View, module: int) -> Sequence | None:
-    """The commonest kernel sequence of a program's complete executions, by instruction; None for a program without kernels."""
-    chosen = view.whole_work
-    chosen[chosen] = view.executions.module[view.execution[chosen]] == module
-    rows = np.flatnonzero(chosen)
-    if len(rows) == 0:
-        return None
-    rows = rows[np.argsort(view.execution[rows], kind="stable")]
-    first = np.flatnonzero(np.diff(view.execution[rows], prepend=-1))
+def typical_sequences(view: View) -> list[Sequence | None]:
+    """The commonest sequence of work in each program's complete executions, by instruction; None for a program without any."""
+    rows = view.inside
+    run = view.execution[rows]
+    if np.any(run[1:] < run[:-1]):
+        order = np.argsort(run, kind="stable")
+        rows, run = rows[order], run[order]
+    first = np.flatnonzero(np.diff(run, prepend=-1))
     count = np.diff(first, append=len(rows))
+    there = run[first]
+    module = np.where(view.executions.complete[there], view.executions.module[there], -1)
+    return [_typical(view, rows, first[module == m], count[module == m]) for m in range(len(view.modules))]
+
+
+def _typical(view: View, rows: Ints, first: Ints, count: Ints) -> Sequence | None:
+    """The sequence of the executions whose work begins at `first` among the rows, and is so long."""
+    if len(first) == 0:
+        return None
     usual = int(np.bincount(count).argmax())
     starts = first[count == usual]
     matrix = rows[starts[:, None] + np.arange(usual)]
     what = view.instruction[matrix]
+    if (what == what[0]).all():
+        return Sequence(matrix[0], np.median(view.duration[matrix], axis=0), len(matrix))
     _, first_seen, group, alike = np.unique(what, axis=0, return_index=True, return_inverse=True, return_counts=True)
     best = int(np.argmax(alike))
     same = matrix[group.ravel() == best]
     return Sequence(matrix[first_seen[best]], np.median(view.duration[same], axis=0), len(same))
 
 
-def _signatures(view: View) -> Ints:
-    """A code per activity that is the same for the same kind of kernel: class, detail, opcode, name without number, and bytes."""
-    name = view.column("name")
+def _signatures(view: View, costs: Costs, rows: Ints) -> Ints:
+    """A code per row that is the same for the same kind of kernel: class, detail, name without number, and bytes."""
+    name, kind = view.column("name").take(rows), costs.kind[rows]
     stems = [_NUMBER.sub("", w or "") for w in name.words]
     stem = np.array([*(stems.index(s) for s in stems), -1], np.int64)[name.codes]
-    classes, details = view.column("kernel_class").codes, view.column("class_detail").codes
-    size, known = view.cost("bytes_accessed")
-    code = np.zeros(len(view.start), np.int64)
-    for part in (stem, classes, details, np.where(known, size, -1)):
-        code = np.asarray(pa.array(code * 0x9E3779B1 + part).dictionary_encode().indices.to_numpy(), np.int64)
-    return code
+    size = np.where(costs.bytes_known, costs.values["bytes_accessed"], -1)[kind]
+    parts = np.stack((stem, costs.classes.codes[kind], costs.details.codes[kind], size), axis=1)
+    return np.unique(parts, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
 
 
 def _layer_times(sequence: Sequence, period: Period) -> Floats:
@@ -146,17 +155,16 @@ def _summary(view: View, module: int, sequence: Sequence, period: Period) -> pa.
     return table(LAYERS, {**module_columns([view.modules[module]]), **row})
 
 
-def _rows(view: View, module: int, sequence: Sequence, period: Period, signature: Ints, ceilings: Ceilings) -> pa.Table:
+def _rows(view: View, costs: Costs, module: int, sequence: Sequence, period: Period, signature: Ints, ceilings: Ceilings) -> pa.Table:
     times = _layer_times(sequence, period)
     end = period.start + period.length * period.count
     activities = sequence.rows[period.start : end].reshape(period.count, period.length)
     middle = activities[period.count // 2]
-    name, classes, details = (view.column(c) for c in ("name", "kernel_class", "class_detail"))
-    size, known = view.cost("bytes_accessed")
-    moved = np.where(known[middle], size[middle].astype(np.float64), np.nan)
+    name, kind = view.column("name"), costs.kind[middle]
+    moved = np.where(costs.bytes_known[kind], costs.values["bytes_accessed"][kind].astype(np.float64), np.nan)
     instruction = view.instruction[middle]
     at = pa.array(instruction, pa.int64(), mask=instruction < 0)
-    kinds = signature[activities]
+    kinds = signature[period.start : end].reshape(period.count, period.length)
     usual = np.array([np.bincount(column_ - column_.min()).argmax() + column_.min() for column_ in kinds.T])
     columns: dict[str, Column] = {
         **module_columns([view.modules[module]] * period.length),
@@ -164,8 +172,8 @@ def _rows(view: View, module: int, sequence: Sequence, period: Period, signature
         "hlo_instruction": view.joined.facts["hlo_instruction"].take(at),
         "instruction_id": at.cast(pa.int32()),
         "kernel_name": [_NUMBER.sub("", name.words[c]) if c >= 0 else None for c in name.codes[middle]],
-        "kernel_class": words(classes.codes[middle], classes.words),
-        "class_detail": words(details.codes[middle], details.words),
+        "kernel_class": words(costs.classes.codes[kind], costs.classes.words),
+        "class_detail": words(costs.details.codes[kind], costs.details.words),
         "time_min_ns": times.min(axis=0),
         "time_ns": np.median(times, axis=0),
         "time_max_ns": times.max(axis=0),

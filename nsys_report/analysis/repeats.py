@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from hlo_mapping.columns import WORD, column
 from nsys_report.analysis.columns import MODULE_KEY
-from nsys_report.analysis.instructions import Groups, group_by_instruction
+from nsys_report.analysis.instructions import Groups
 from nsys_report.analysis.modules import intervals_to_next
 from nsys_report.analysis.quantiles import Floats
 from nsys_report.analysis.tables import Column, module_columns, table
@@ -85,9 +85,8 @@ def repeats_table(view: View) -> pa.Table:
     return table(REPEATS, columns | module_columns([view.modules[r["module"]] for r in rows]))
 
 
-def slow_table(view: View) -> pa.Table:
+def slow_table(view: View, groups: Groups) -> pa.Table:
     """Schema SLOW: at most MOST_SLOW executions per program and measure."""
-    groups = group_by_instruction(view)
     rows: list[dict[str, Any]] = []
     for module in range(len(view.modules)):
         for name, series in _series(view, module):

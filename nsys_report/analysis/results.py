@@ -10,13 +10,14 @@ from nsys_report.analysis.attribution import busy_times
 from nsys_report.analysis.budget import Budget, budget
 from nsys_report.analysis.budget_table import budget_tables
 from nsys_report.analysis.ceilings import Ceilings
-from nsys_report.analysis.classes import classes_table, costs_of, details_table
+from nsys_report.analysis.classes import class_times, classes_table, details_table
 from nsys_report.analysis.compute import compute_types, fact_dots, nanoseconds_per_flop
+from nsys_report.analysis.costs import alike, costs_of
 from nsys_report.analysis.coverage import coverage_table, joined_share
 from nsys_report.analysis.devices import devices_table
 from nsys_report.analysis.host_gap import gap_parts, host_gaps
 from nsys_report.analysis.idle import idle_times
-from nsys_report.analysis.instructions import instructions_table
+from nsys_report.analysis.instructions import group_by_instruction, instructions_table
 from nsys_report.analysis.kernels import copies_table, kernels_table
 from nsys_report.analysis.layers import layer_tables
 from nsys_report.analysis.modules import modules_table
@@ -72,34 +73,36 @@ def analyse(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
     """Everything the report shows of one capture; a pure function of its arguments."""
     view = make_view(joined)
     costs = costs_of(view)
+    same, times = alike(view, costs), class_times(view, costs)
     coverage = coverage_table(view)
-    idle = idle_times(view)
+    idle, busy = idle_times(view), busy_times(view)
     dots = fact_dots(joined)
     types = compute_types(joined, dots)
     stored = weight_types(joined)
-    budgets = budget(view, costs, idle, busy_times(view), ceilings, nanoseconds_per_flop(types, ceilings))
-    budget_rows, steps = budget_tables(view, budgets, tokens_per_execution(view, costs, stored), cache_types(view))
+    budgets = budget(view, costs, same, times, idle, busy, ceilings, nanoseconds_per_flop(types, ceilings))
+    budget_rows, steps = budget_tables(view, budgets, tokens_per_execution(view, costs, same, stored), cache_types(view))
     gaps = gap_parts(view, idle)
-    classes = classes_table(view, costs, ceilings)
-    instructions = instructions_table(view, costs, ceilings, stored)
-    layers, layer_rows = layer_tables(view, ceilings)
+    classes = classes_table(view, costs, same, times, ceilings)
+    groups = group_by_instruction(view)
+    instructions = instructions_table(view, costs, groups, ceilings, stored)
+    layers, layer_rows = layer_tables(view, costs, ceilings)
     return AnalysisResults(
         ceilings=ceilings,
         modules=modules_table(view),
         classes=classes,
-        details=details_table(view, costs, ceilings),
+        details=details_table(view, costs, same, times, ceilings),
         instructions=instructions,
         kernels=kernels_table(view),
         copies=copies_table(view),
         coverage=coverage,
-        devices=devices_table(view),
+        devices=devices_table(view, busy),
         steps=steps,
         budget=budget_rows,
         budgets=budgets,
         host_gaps=host_gaps(view, gaps),
         gap_parts=gaps,
         repeats=repeats_table(view),
-        slow=slow_table(view),
+        slow=slow_table(view, groups),
         layers=layers,
         layer_rows=layer_rows,
         roofline=roofline_table(instructions, classes, types, ceilings),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
-from nsys_report.analysis.quantiles import Floats
+from nsys_report.analysis.quantiles import Floats, grouped_quantiles
 from nsys_report.analysis.view import Ints
 
 FEWEST_FOR_DRIFT = 8
@@ -90,9 +89,10 @@ def two_levels(values: Ints) -> TwoLevels | None:
 
 def _binned(number: Ints, values: Ints) -> tuple[Floats, Floats]:
     order = np.argsort(number, kind="stable")
-    x, y = number[order].astype(np.float64), values[order].astype(np.float64)
+    x, y = number[order], values[order]
     if len(x) <= MOST_POINTS:
-        return x, y
+        return x.astype(np.float64), y.astype(np.float64)
     edges = np.linspace(0, len(x), MOST_POINTS + 1).astype(np.int64)
-    parts = list(pairwise(edges.tolist()))
-    return np.array([np.median(x[a:b]) for a, b in parts]), np.array([np.median(y[a:b]) for a, b in parts])
+    bins = np.repeat(np.arange(MOST_POINTS), np.diff(edges))
+    x_median, y_median = (grouped_quantiles(bins, column, MOST_POINTS, (0.5,))[0] for column in (x, y))
+    return x_median, y_median

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,8 +43,14 @@ class Coded:
 
     def isin(self, words: frozenset[str]) -> Flags:
         """Which rows hold one of the words."""
-        chosen = np.array([w in words for w in self.words] + [False])
-        return np.asarray(chosen[self.codes], np.bool_)
+        chosen = [n for n, w in enumerate(self.words) if w in words]
+        if len(chosen) < 2:
+            return self.codes == (chosen[0] if chosen else -2)
+        return np.asarray(np.isin(np.arange(-1, len(self.words)), chosen)[self.codes + 1], np.bool_)
+
+    def take(self, rows: Ints) -> Coded:
+        """The column's values in some rows."""
+        return Coded(self.codes[rows], self.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +70,7 @@ class Executions:
         return len(self.start)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class View:
     """Activities in time order; `execution` is the row of `executions`, `instruction` the row of the facts, -1 for none."""
 
@@ -80,26 +88,40 @@ class View:
     modules: tuple[ModuleKey, ...]
     devices: tuple[tuple[int, int], ...]
     """(process id, device ordinal) pairs that ran something."""
+    _columns: dict[str, Coded] = field(default_factory=dict, repr=False, compare=False)
 
-    @property
+    @cached_property
     def duration(self) -> Ints:
         """Duration of each activity, ns; never negative."""
         return np.maximum(self.end - self.start, 0)
 
-    @property
+    @cached_property
     def whole_work(self) -> Flags:
         """Which activities are the work of complete executions."""
         return self.work & self.in_complete
 
-    @property
+    @cached_property
     def in_complete(self) -> Flags:
         """Which activities belong to complete executions."""
+        if self.executions.complete.all():
+            return self.execution >= 0
         complete = np.append(self.executions.complete, False)
         return np.asarray(complete[self.execution], np.bool_)
 
+    @cached_property
+    def inside(self) -> Ints:
+        """The rows of work that belongs to an execution, complete or not."""
+        return np.flatnonzero(self.work & (self.execution >= 0))
+
+    def on(self, device: int) -> Ints | slice:
+        """What picks the activities of a device out of a column."""
+        return np.flatnonzero(self.device == device) if len(self.devices) > 1 else slice(None)
+
     def column(self, name: str) -> Coded:
         """A word column of the activities."""
-        return coded(self.joined.activities, name)
+        if name not in self._columns:
+            self._columns[name] = coded(self.joined.activities, name)
+        return self._columns[name]
 
     def cost(self, name: str) -> tuple[Ints, Flags]:
         """A cost column of the activities: values (0 where unknown) and which are known."""
@@ -120,16 +142,19 @@ def make_view(joined: Joined) -> View:
         complete=np.asarray(pc.fill_null(table["is_complete"], True).to_numpy(), np.bool_) if len(table) else np.empty(0, np.bool_),
         thread=ints(table, "launch_thread", missing=-1)[0],
     )
-    activity = coded(activities, "activity")
+    activity, copies = coded(activities, "activity"), coded(activities, "copy_kind")
     kernel = activity.isin(frozenset({"kernel"}))
     instruction = ints(activities, "instruction_id", missing=-1)[0]
-    to_or_from_host = coded(activities, "copy_kind").isin(HOST_COPIES)
+    work = kernel.copy()
+    others = np.flatnonzero(~kernel)
+    by_instruction = (instruction[others] >= 0) & activity.take(others).isin(frozenset({"memcpy", "memset"}))
+    work[others] = by_instruction & ~copies.take(others).isin(HOST_COPIES)
     return View(
         joined=joined,
         start=ints(activities, "start_ns")[0],
         end=ints(activities, "end_ns")[0],
         kernel=kernel,
-        work=kernel | ((instruction >= 0) & activity.isin(frozenset({"memcpy", "memset"})) & ~to_or_from_host),
+        work=work,
         activity=activity,
         device=of_activity,
         execution=_rows(ints(activities, "execution_id", missing=-1)[0], executions.id),
@@ -137,6 +162,7 @@ def make_view(joined: Joined) -> View:
         executions=executions,
         modules=names,
         devices=devices,
+        _columns={"activity": activity, "copy_kind": copies},
     )
 
 
@@ -144,30 +170,49 @@ def ints(table: pa.Table, name: str, missing: int = 0) -> tuple[Ints, Flags]:
     """An integer column as int64 with `missing` for null, and which rows are not null. An absent column is all null."""
     if name not in table.column_names:
         return np.full(len(table), missing, np.int64), np.zeros(len(table), np.bool_)
-    column = table[name]
-    known = np.ones(len(table), np.bool_) if column.null_count == 0 else np.asarray(column.is_valid().to_numpy(), np.bool_)
-    filled = column if column.null_count == 0 else pc.fill_null(column, missing)
-    return np.asarray(filled.to_numpy(), np.int64), known
+    return _filled(_whole(table[name]), missing, np.int64)
 
 
 def coded(table: pa.Table, name: str) -> Coded:
     """A word column as codes; plain strings are encoded first, an absent column is all null."""
     if name not in table.column_names or len(table) == 0:
         return Coded(np.full(len(table), -1, np.int32), ())
-    column = table[name]
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):
-        array = array.unify_dictionaries().chunk(0) if array.num_chunks else pa.array([], array.type)
+    array = _whole(table[name])
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
-    codes = np.asarray(pc.fill_null(array.indices, -1).to_numpy(zero_copy_only=False), np.int32)
-    return Coded(codes, tuple(array.dictionary.to_pylist()))
+    return Coded(_filled(array.indices, -1, np.int32)[0], tuple(array.dictionary.to_pylist()))
+
+
+def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """A column in one piece."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if not column.num_chunks:
+        return pa.array([], column.type)
+    return pa.concat_arrays(column.unify_dictionaries().chunks)
+
+
+def _filled(array: pa.Array, missing: int, kind: type[np.signedinteger[Any]]) -> tuple[NDArray[Any], Flags]:
+    """Values with `missing` for null, and which are not null; shares the array's memory where it can."""
+    if array.null_count == 0:
+        return array.to_numpy(zero_copy_only=False).astype(kind, copy=False), np.ones(len(array), np.bool_)
+    if array.null_count == len(array):
+        return np.full(len(array), missing, kind), np.zeros(len(array), np.bool_)
+    known = array.is_valid().to_numpy(zero_copy_only=False)
+    stored = np.frombuffer(array.buffers()[1], array.type.to_pandas_dtype())[array.offset : array.offset + len(array)]
+    values = stored.astype(kind)
+    values[~known] = missing
+    return values, np.asarray(known, np.bool_)
 
 
 def _rows(ids: Ints, sorted_or_not: Ints) -> Ints:
     """The row of each id, -1 for those not there."""
     if len(sorted_or_not) == 0:
         return np.full(len(ids), -1, np.int64)
+    if (sorted_or_not == np.arange(len(sorted_or_not))).all() and (not len(ids) or ids.max() < len(sorted_or_not)):
+        return ids  # negative ids are -1
     order = np.argsort(sorted_or_not, kind="stable")
     at = np.minimum(np.searchsorted(sorted_or_not, ids, sorter=order), len(order) - 1)
     row = order[at]
@@ -175,12 +220,22 @@ def _rows(ids: Ints, sorted_or_not: Ints) -> Ints:
 
 
 def _devices(activities: pa.Table, executions: pa.Table) -> tuple[tuple[tuple[int, int], ...], tuple[Ints, Ints]]:
-    pairs = [np.stack([ints(t, "process_id", -1)[0], ints(t, "device_id", -1)[0]]) for t in (activities, executions)]
-    both = np.concatenate(pairs, axis=1)
+    """The (process, device) pairs that occur, and the place among them of each activity's and execution's."""
+    pairs = [(ints(t, "process_id", -1)[0], ints(t, "device_id", -1)[0]) for t in (activities, executions)]
+    if len(activities) and (only := _only_pair(pairs)) is not None:
+        return (only,), (np.zeros(len(activities), np.int64), np.zeros(len(executions), np.int64))
+    both = [np.concatenate(columns) for columns in zip(*pairs, strict=True)]
     seen = pa.array((both[0] << 16) | (both[1] & 0xFFFF)).dictionary_encode()
     keys, code = seen.dictionary.to_pylist(), np.asarray(seen.indices.to_numpy(), np.int64)
     names = tuple((k >> 16, k & 0xFFFF) for k in keys)
     return names, (code[: len(activities)], code[len(activities) :])
+
+
+def _only_pair(pairs: list[tuple[Ints, Ints]]) -> tuple[int, int] | None:
+    """The pair that all activities and executions have in common; None where there are several, or one that is not known."""
+    first = tuple(int(column[0]) for column in pairs[0])
+    same = all((column == value).all() for columns in pairs for column, value in zip(columns, first, strict=True))
+    return (first[0], first[1]) if same and first[1] >= 0 else None
 
 
 def _modules(executions: pa.Table) -> tuple[tuple[ModuleKey, ...], Ints]:

@@ -9,6 +9,7 @@ import pytest
 
 from nsys_report.analysis import find_ceilings
 from nsys_report.analysis.ceilings import override
+from nsys_report.analysis.costs import costs_of
 from nsys_report.analysis.layers import layer_tables
 from nsys_report.analysis.periods import Period, find_period
 from nsys_report.analysis.view import make_view
@@ -74,7 +75,7 @@ FACTS = [
 
 def test_layers_folded() -> None:
     view = make_view(joined([*step(0, 0, 20), *step(10_000, 1, 20), *step(20_000, 2, 60)], FACTS))
-    summary, rows = layer_tables(view, CEILINGS)
+    summary, rows = layer_tables(view, costs_of(view), CEILINGS)
     (one,) = summary.to_pylist()
     assert (one["layers"], one["kernels_per_layer"], one["kernels_before"], one["kernels_after"]) == (3, 2, 1, 1)
     assert (one["time_before_ns"], one["time_after_ns"]) == (50, 200)
@@ -89,4 +90,4 @@ def test_layers_folded() -> None:
 
 def test_a_program_without_layers_has_no_rows() -> None:
     view = make_view(joined([kernel(n * 10, n * 10 + 5, 0, 0, name="abcdefghij"[n]) for n in range(10)], FACTS))
-    assert [len(t) for t in layer_tables(view, CEILINGS)] == [0, 0]
+    assert [len(t) for t in layer_tables(view, costs_of(view), CEILINGS)] == [0, 0]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nsys_report.analysis.instructions import group_by_instruction
 from nsys_report.analysis.repeats import repeats_table, slow, slow_table
 from nsys_report.analysis.trends import drift, two_levels
 from nsys_report.analysis.view import make_view
@@ -25,7 +26,7 @@ def steps(times: list[tuple[int, int]]) -> list[dict[str, Any]]:
 
 def test_a_slow_execution_and_what_in_it_was_slow() -> None:
     view = make_view(joined(steps([(100, 50)] * 9 + [(100, 250)]), FACTS))
-    rows = slow_table(view).to_pylist()
+    rows = slow_table(view, group_by_instruction(view)).to_pylist()
     named = [r for r in rows if r["measure"] == "kernel_time_ns"]
     assert [(r["execution_id"], r["time_ns"], r["excess_ns"], r["hlo_instruction"], r["instruction_excess_ns"]) for r in named] == [
         (9, 350, 200.0, "norm.2", 200.0)
@@ -37,7 +38,7 @@ def test_a_slow_execution_and_what_in_it_was_slow() -> None:
 
 def test_even_executions_have_nothing_slow() -> None:
     view = make_view(joined(steps([(100, 50), (101, 50), (99, 50)] * 6), FACTS))
-    assert len(slow_table(view)) == 0
+    assert len(slow_table(view, group_by_instruction(view))) == 0
     assert not slow(np.array([100, 101, 99, 104])).any()
 
 

@@ -14,8 +14,9 @@ from nsys_report.analysis.budget import Budget, budget
 from nsys_report.analysis.budget_table import budget_tables
 from nsys_report.analysis.causes import CAUSES
 from nsys_report.analysis.ceilings import Ceilings, override
-from nsys_report.analysis.classes import costs_of
+from nsys_report.analysis.classes import class_times
 from nsys_report.analysis.compute import compute_types, fact_dots, nanoseconds_per_flop
+from nsys_report.analysis.costs import alike, costs_of
 from nsys_report.analysis.host_gap import gap_parts, host_gaps
 from nsys_report.analysis.idle import idle_times
 from nsys_report.analysis.storage import weight_types
@@ -41,7 +42,9 @@ FACTS = [
 def made(value: Joined, ceilings: Ceilings = CEILINGS) -> tuple[View, Budget]:
     view = make_view(value)
     per_flop = nanoseconds_per_flop(compute_types(value, fact_dots(value)), ceilings)
-    return view, budget(view, costs_of(view), idle_times(view), busy_times(view), ceilings, per_flop)
+    costs = costs_of(view)
+    kinds = (costs, alike(view, costs), class_times(view, costs))
+    return view, budget(view, *kinds, idle_times(view), busy_times(view), ceilings, per_flop)
 
 
 def parts(found: Budget, execution: int = 0) -> dict[str, int]:
@@ -217,7 +220,8 @@ def test_host_gap_parts_add_up() -> None:
 
 def test_tables_and_tokens() -> None:
     view, found = made(two_steps())
-    tokens = tokens_per_execution(view, costs_of(view), weight_types(view.joined))
+    costs = costs_of(view)
+    tokens = tokens_per_execution(view, costs, alike(view, costs), weight_types(view.joined))
     assert tokens == [2.0]  # 2000 flops over 2 x 500 bf16 weights
     table, steps = budget_tables(view, found, tokens, [None])
     (step,) = steps.to_pylist()
