@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from hlo_mapping.classification.caches import lasting_versions
 from hlo_mapping.classification.contents import trace
 from hlo_mapping.classification.kinds import find_kinds
 from hlo_mapping.classification.overrides import RoleOverrides
@@ -48,7 +49,8 @@ def analyse(module: Module, overrides: RoleOverrides | None = None) -> Analysed:
     contents = trace(graph)
     uses = find_uses(graph, contents)
     roles = infer_roles(graph, contents, uses, overrides)
-    return Analysed(graph, contents, uses, roles, find_kinds(graph, contents, uses, roles))
+    kinds = find_kinds(graph, contents, uses, roles)
+    return Analysed(graph, contents, uses, roles, kinds, lasting_versions(graph, contents, roles))
 
 
 def _row(program: Analysed, kernel: Kernel) -> dict[str, object]:

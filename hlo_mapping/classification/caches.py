@@ -120,3 +120,20 @@ def _parameters_of(c: Contents, uses: Uses, products: set[int]) -> set[int]:
             if c.pure[theirs] == MIXED:
                 found.update(c.sources(c.pure[mine]))
     return found
+
+
+def lasting_versions(graph: Graph, c: Contents, roles: Roles) -> frozenset[int]:
+    """The versions of caches that the program returns or a loop carries on, and those they are made from; all of a cache without such.
+
+    XLA may make the same update twice: in the copy that is returned, and in one in another order that only attention reads.
+    """
+    backs = [graph.inputs[p][1] for loop in graph.loops for p in loop.phis if len(graph.inputs[p]) > 1]
+    stack = [n for n in (*graph.outputs, *backs) if c.version[n] in roles.caches]
+    found: set[int] = set()
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            stack.extend(i for i in graph.inputs[node] if c.version[i] in roles.caches)
+    kept = {c.version[n] for n in found if c.written[n]}
+    return frozenset(found | {n for n, root in enumerate(c.version) if root in roles.caches and root not in kept})

@@ -29,6 +29,7 @@ class Kinds:
     factors: list[bool]
     to_values: list[bool]
     trigonometric: list[bool]
+    """Sines and cosines of positions, also while they are scaled, spread and joined."""
     weighted: list[bool]
     """Attention's weighted sums, also while they are scaled with factors of its softmax."""
     halves: dict[int, int] = field(default_factory=dict)
@@ -46,30 +47,30 @@ def find_kinds(graph: Graph, contents: Contents, uses: Uses, roles: Roles) -> Ki
     size = len(graph.ops)
     halves = second_halves(graph, [*uses.products.values(), *uses.spread.values()])
     kinds = Kinds([0] * size, [False] * size, [False] * size, [False] * size, [False] * size, [False] * size, halves)
-    carried = [p for loop in graph.loops for p in loop.phis]
-    for _ in range(3):
-        before = [kinds.kind[p] for p in carried]
+    for _ in range(4 if graph.loops else 1):  # a phi comes before the body that gives it its kind, an outer loop's before an inner one's
+        before = list(kinds.kind)
         for node in range(size):
             kinds.kind[node] = _kind(graph, contents, uses, roles, kinds, node)
-        if before == [kinds.kind[p] for p in carried]:
+        if before == kinds.kind:
             break
     for _ in range(2 if graph.loops else 1):
         for node in range(size):
-            _mark_forwards(graph, uses, kinds, node)
+            _mark_forwards(graph, uses, roles, kinds, node)
         for node in range(size - 1, -1, -1):
             kinds.to_values[node] = any(_leads_to_values(graph, uses, kinds, node, user) for user in graph.users[node])
     kinds.gradient = _after_gradients(graph, uses, roles)
     return kinds
 
 
-def _mark_forwards(graph: Graph, uses: Uses, kinds: Kinds, node: int) -> None:
+def _mark_forwards(graph: Graph, uses: Uses, roles: Roles, kinds: Kinds, node: int) -> None:
     inputs = graph.inputs[node]
-    kinds.scores[node] = _is_score(graph, uses, kinds, node)
+    kinds.scores[node] = node not in roles.gradients and _is_score(graph, uses, kinds, node)
     computed = uses.product(node) is None and kinds.kind[node] & (ACTIVATION | INDEX) != 0
     kinds.factors[node] = kinds.scores[node] or (computed and any(kinds.factors[i] for i in inputs))
     kinds.weighted[node] = _is_weighted(graph, uses, kinds, node)
-    positional = kinds.kind[node] & ACTIVATION == 0 and any(kinds.trigonometric[i] for i in inputs)
-    kinds.trigonometric[node] = graph.ops[node] in ("sine", "cosine") or positional
+    shifted = graph.ops[node] in ("add", "subtract")  # a window such as Hann's, which turns nothing
+    turning = graph.ops[node] in ("sine", "cosine") or (not shifted and any(kinds.trigonometric[i] for i in inputs))
+    kinds.trigonometric[node] = turning and kinds.kind[node] & ACTIVATION == 0
 
 
 def _after_gradients(graph: Graph, uses: Uses, roles: Roles) -> set[int]:
@@ -98,11 +99,18 @@ def _kind(graph: Graph, c: Contents, uses: Uses, roles: Roles, kinds: Kinds, nod
     if op == "compare" or op.startswith("rng"):
         return INDEX if op != "compare" or any(kind[i] for i in inputs) else 0
     found = 0
-    for source in inputs[1:] if op == "select" else inputs:
+    for source in _elements(op, inputs):
         found |= kind[source]
     if op in PRODUCTS or op == "custom-call" or uses.product(node) is not None:
         return WEIGHTS if found == WEIGHTS and op != "custom-call" else ACTIVATION
     return _merged(found)
+
+
+def _elements(op: str, inputs: tuple[int, ...]) -> tuple[int, ...]:
+    """The operands whose elements a result holds, not those that say where."""
+    if op == "select":
+        return inputs[1:]
+    return inputs[:2] if op == "dynamic-update-slice" else inputs
 
 
 def _merged(found: int) -> int:

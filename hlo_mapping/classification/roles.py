@@ -65,6 +65,8 @@ def infer_roles(graph: Graph, contents: Contents, uses: Uses, overrides: RoleOve
     roles.constants = find_constants(graph, uses)
     halves = second_halves(graph, uses.products.values())
     find_trained(graph, contents, uses, halves, roles)
+    if len(graph.parameters) == 1:
+        roles.give(next(iter(graph.parameters)), INPUT, "the only array that enters")
     weights = find_product_weights(graph, contents, uses, roles)
     find_tables(graph, contents, uses, roles)
     if weights:

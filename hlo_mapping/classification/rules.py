@@ -34,6 +34,8 @@ class Program:
     uses: Uses
     roles: Roles
     kinds: Kinds
+    lasting: frozenset[int]
+    """Versions of caches that stay: not copies that attention alone reads while another version is returned."""
 
 
 @dataclass(slots=True)

@@ -171,12 +171,22 @@ def _weight_score(graph: Graph, c: Contents, product: Product, operand: int, evi
 
 def find_tables(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> None:
     """Tables of rows that entries are taken from at places that the inputs give."""
-    for _, table in uses.lookups:
+    returned_alone = {_moved(graph, o) for o in graph.outputs}
+    for node, table in uses.lookups:
+        if graph.ops[node] == "dynamic-slice" and node in returned_alone:
+            continue  # a program that indexes an array, whatever it holds
         for source in c.sources(c.pure[table]):
             shape = graph.shapes[source]
             is_table = source in graph.parameters and len(shape.dimensions) >= 2 and shape.dimensions[-1] > 1
             if is_table and shape.element_type not in INDEX_TYPES and not replaced(graph, c, roles, source):
                 roles.give(source, WEIGHT, "a table that entries are looked up in")
+
+
+def _moved(graph: Graph, node: int) -> int:
+    """What a value was before changes of type and order."""
+    while graph.ops[node] in RESHAPING:
+        node = graph.inputs[node][0]
+    return node
 
 
 def find_scales(graph: Graph, c: Contents, uses: Uses, roles: Roles, weights: set[int]) -> None:

@@ -11,7 +11,7 @@ from hlo_mapping.costs.calls import is_known, leave_out_workspace
 from hlo_mapping.costs.flops import product_flops, result_shape, transform_flops
 from hlo_mapping.costs.products import RESHAPING, Product, before_broadcast
 from hlo_mapping.costs.tiles import add_operand_rereads
-from hlo_mapping.costs.traffic import Traffic, launch_traffic
+from hlo_mapping.costs.traffic import Traffic, device_bytes, launch_traffic
 from hlo_mapping.dataflow import Graph
 from hlo_mapping.shape import BITS
 
@@ -64,11 +64,22 @@ def _add_sort_passes(graph: Graph, launch: Launch, traffic: Traffic) -> None:
 def _weight_bytes(launch: Launch, traffic: Traffic) -> int:
     """Bytes read of model parameters where they are stored; converted copies and products written out are not parameters.
 
-    A copy made before a loop and read in it stands for the parameter in every iteration, with the bytes that are stored.
+    A copy made before a loop and read in it stands for the parameter in every iteration, with the bytes that are stored. Of a parameter
+    that lives in the host's memory the device holds nothing but the copy that is brought in.
     """
     roles = launch.program.roles
-    stored = sum(size for node, size in traffic.reads.items() if roles.role.get(node) == WEIGHT or node in roles.constants)
+    kept = {n for n in traffic.reads if roles.role.get(n) == WEIGHT or n in roles.constants or _brought_in(launch, n)}
+    stored = sum(traffic.reads[n] for n in kept)
     return stored + sum(_kept_bytes(launch, node, size) for node, size in traffic.reads.items())
+
+
+def _brought_in(launch: Launch, node: int) -> bool:
+    """Whether a buffer is the device's copy of a model parameter in host memory."""
+    graph = launch.program.graph
+    if graph.ops[node] != "copy" or launch.program.kinds.kind[node] != WEIGHTS:
+        return False
+    source = graph.shapes[graph.inputs[node][0]]
+    return source.byte_size > 0 and device_bytes(source) == 0
 
 
 def _kept_bytes(launch: Launch, node: int, size: int) -> int:
@@ -81,6 +92,7 @@ def _kept_bytes(launch: Launch, node: int, size: int) -> int:
         or node in launch.program.roles.constants
         or kinds.kind[node] != WEIGHTS
         or graph.inside(node, loop)
+        or _brought_in(launch, node)
     ):
         return 0
     bits = [BITS.get(graph.shapes[n].element_type, 0) for n in contents.sources(contents.pure[node])]
@@ -94,11 +106,11 @@ def _cache_bytes(launch: Launch, traffic: Traffic, verdict: Verdict | None) -> d
     if kind == ("other", "copy"):
         return {"kv_read_bytes": 0, "kv_write_bytes": 0}
     contents, roles = launch.program.contents, launch.program.roles
-    read = sum(size for node, size in traffic.reads.items() if is_cache_storage(launch, node))
+    read = sum(size for node, size in traffic.reads.items() if is_cache_storage(launch, node) and not _taken_out(launch, node))
     written = 0
     if kind == ("kv_write", "update"):
         updated = {r: s for r, s in traffic.writes.items() if contents.version[r] in roles.caches and contents.written[r]}
-        stored = {r: s for r, s in updated.items() if is_cache_storage(launch, r)}
+        stored = {r: s for r, s in updated.items() if is_cache_storage(launch, r) and r in launch.program.lasting}
         for result, size in stored.items():
             new = min(size, new_bytes(launch, result))
             written += new
@@ -118,6 +130,14 @@ def is_cache_storage(launch: Launch, node: int) -> bool:
     while graph.ops[node] in RESHAPING:
         node = graph.inputs[node][0]
     return graph.ops[node] not in ("slice", "dynamic-slice", "gather", "select") or graph.count(node) >= graph.count(root)
+
+
+def _taken_out(launch: Launch, node: int) -> bool:
+    """Whether a buffer is a part that was taken out of a cache and then updated, such as a layer's entries of all layers' cache."""
+    graph = launch.program.graph
+    while graph.ops[node] in RESHAPING or graph.ops[node] in _UPDATES:
+        node = graph.inputs[node][0]
+    return not is_cache_storage(launch, node) and launch.program.contents.version[node] in launch.program.roles.caches
 
 
 def new_bytes(launch: Launch, node: int) -> int:

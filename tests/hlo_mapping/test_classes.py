@@ -120,6 +120,13 @@ NO_CACHE = (
     "sort_big",
     "transformer_train",
     "unet_like",
+    "collectives",
+    "index_array",
+    "lstm_train_cond",
+    "moe_dense",
+    "moe_train",
+    "offloaded",
+    "shared_square",
 )
 
 
@@ -466,3 +473,55 @@ def test_square_weights_used_layer_after_layer_are_no_input(name: str, layers: i
     assert total(found, "weight_bytes") == layers * 4096 * 4096 * 2
     assert {r["kernel_class"] for r in found.values()} == {"weights"}
     assert total(found, "flops") == layers * 2 * 8 * 4096 * 4096
+
+
+def test_rows_that_a_one_hot_matrix_picks_are_no_weights() -> None:
+    # 128 tokens of width 512, 8 experts of 512 x 1024, 32 places each
+    found = program_rows("moe_dense")
+    assert total(found, "weight_bytes") == 512 * 8 * 4 + 8 * (512 * 1024 + 1024 * 512) * 2
+    assert total(found, "flops", class_detail="gradient") == 0
+    assert total(found, "flops", kernel_class="weights") == 2 * 128 * 512 * 8 + 2 * 8 * 32 * (512 * 1024 + 1024 * 512)
+
+
+def test_updates_of_a_copied_parameter_are_the_optimizers() -> None:
+    # p - 0.1 g in bf16: each of two matrices of 8 x 512 x 1024 is read with its gradient and written
+    found = program_rows("moe_train")
+    assert total(found, "bytes_accessed", class_detail="optimizer") == 2 * 3 * 8 * 512 * 1024 * 2
+
+
+def test_training_a_recurrent_cell_attends_to_nothing() -> None:
+    found = program_rows("lstm_train_cond")
+    assert "attention" not in {r["kernel_class"] for r in found.values()}
+    # of one step: the input's and the state's products forwards, the state's backwards, and the conditional product both ways
+    assert total(found, "flops", kernel_class="weights") == 2 * 8 * 256 * (1024 + 1024 + 1024 + 256 + 256)
+
+
+def test_weights_in_host_memory_are_read_from_the_copy_that_is_brought_in() -> None:
+    found = program_rows("offloaded")
+    assert total(found, "weight_bytes", class_detail="product") == 4 * 1024 * 1024 * 2
+    assert total(found, "weight_bytes", class_detail="copy") == 0
+
+
+def test_a_program_of_one_array_has_no_weights() -> None:
+    found = program_rows("collectives")
+    assert {r["kernel_class"] for r in found.values()} == {"other"}
+    assert "rope" not in {r["class_detail"] for r in found.values()}
+
+
+def test_indexing_an_array_looks_nothing_up_in_a_model() -> None:
+    (row,) = program_rows("index_array").values()
+    assert (row["kernel_class"], row["class_detail"], row["weight_bytes"]) == ("other", "slice", 0)
+
+
+def test_entries_are_written_once_though_two_copies_take_them() -> None:
+    # three layers, two sequences, keys and values of 2 heads of 128 in bf16; 512 places
+    found = program_rows("sliding_relayout")
+    assert total(found, "kv_write_bytes") == 3 * 2 * (2 * 2 * 128) * 2
+    assert total(found, "kv_read_bytes") == 3 * 2 * (2 * 512 * 2 * 128) * 2
+
+
+def test_a_layers_part_of_a_cache_is_read_once() -> None:
+    # of one layer: 4 sequences, 256 places, 4 heads of 128, keys and values in bf16, sliced out of all layers' cache before they are used
+    found = program_rows("scan_cache")
+    assert total(found, "kv_read_bytes") == total(found, "kv_read_bytes", kernel_class="kv_gather") == 2 * 4 * 256 * 4 * 128 * 2
+    assert total(found, "kv_write_bytes") == 2 * 4 * 4 * 128 * 2
