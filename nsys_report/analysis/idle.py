@@ -35,40 +35,57 @@ class IdleTime:
 
 def idle_times(view: View) -> tuple[IdleTime, ...]:
     """The idle time of every device, in the order of View.devices."""
-    launches = _Launches.of(view)
-    return tuple(_idle_time(view, launches, device) for device in range(len(view.devices)))
+    calls = _LaunchTimes.of(view)
+    return tuple(_idle_time(view, calls, device) for device in range(len(view.devices)))
+
+
+@dataclass(frozen=True, slots=True)
+class _LaunchTimes:
+    """Of all activities what decides whether a gap before them is a plain pause."""
+
+    recorded: Flags
+    end: Ints
+    to_host: Flags
+    readback: Flags
+
+    @classmethod
+    def of(cls, view: View) -> _LaunchTimes:
+        table = view.joined.activities
+        start, known = ints(table, "launch_start_ns")
+        end, returned = ints(table, "launch_end_ns")
+        to_host = _is_word(view.column("copy_kind"), "DtoH")
+        readback = np.zeros(len(start), np.bool_)
+        rows = np.flatnonzero(to_host)
+        readback[rows] = (view.cost("bytes")[0][rows] <= causes.READBACK_BYTES) & (view.execution[rows] >= 0)
+        return cls(known, end if returned.all() else np.where(returned, end, start), to_host, readback)
 
 
 @dataclass(frozen=True, slots=True)
 class _Launches:
-    """Per activity: its call, the cause while that call is under way, and whether it reads back."""
+    """Some activities: their call, the cause while that call is under way, and whether they copy or read back."""
 
     recorded: Flags
     start: Ints
     end: Ints
-    thread: Ints
+    execution: Ints
     cause: Ints
     to_host: Flags
     to_device: Flags
     readback: Flags
 
     @classmethod
-    def of(cls, view: View) -> _Launches:
-        table = view.joined.activities
-        kind = view.column("copy_kind")
-        pageable = _is_word(_memory(view, "source_memory"), "pageable") | _is_word(_memory(view, "target_memory"), "pageable")
-        start, known = ints(table, "launch_start_ns")
-        end, returned = ints(table, "launch_end_ns")
-        to_host, (size, _) = _is_word(kind, "DtoH"), view.cost("bytes")
+    def of(cls, view: View, calls: _LaunchTimes, rows: Ints) -> _Launches:
+        kind = view.column("copy_kind").take(rows)
+        pageable = _is_word(_memory(view, "source_memory", rows), "pageable") | _is_word(_memory(view, "target_memory", rows), "pageable")
         return cls(
-            recorded=known,
-            start=start,
-            end=np.where(returned, end, start),
-            thread=ints(table, "launch_thread", missing=-1)[0],
-            cause=causes.causes_of_launches(view.column("launch_api"), kind, pageable),
-            to_host=to_host,
+            recorded=calls.recorded[rows],
+            start=ints(view.joined.activities, "launch_start_ns")[0][rows],
+            end=calls.end[rows],
+            execution=view.execution[rows],
+            cause=causes.causes_of_launches(view.column("launch_api").take(rows), kind, pageable),
+            to_host=calls.to_host[rows],
             to_device=_is_word(kind, "HtoD"),
-            readback=to_host & (size <= causes.READBACK_BYTES) & (view.execution >= 0),
+            readback=calls.readback[rows],
         )
 
 
@@ -76,70 +93,82 @@ def _is_word(column: Coded, word: str) -> Flags:
     return column.codes == column.code(word)
 
 
-def _memory(view: View, name: str) -> Coded:
+def _memory(view: View, name: str, rows: Ints) -> Coded:
     """The kind of memory that copies read or write: the capture's column, whose rows are those of the joined activities."""
     captured = view.joined.capture.activities
-    return coded(captured, name) if len(captured) == len(view.start) else view.column(name)
+    return (coded(captured, name) if len(captured) == len(view.start) else view.column(name)).take(rows)
 
 
 @dataclass(frozen=True, slots=True)
 class _Gaps:
-    """The gaps of one device: [start, end), and the rows of the activity before and after each."""
+    """The gaps of one device: [start, end), and the activities before and after each."""
 
     start: Ints
     end: Ints
-    previous: Ints
-    following: Ints
+    previous: _Launches
+    following: _Launches
 
 
-def _gaps(view: View, device: int) -> _Gaps:
-    rows = np.flatnonzero(view.device == device)
+def _idle_time(view: View, calls: _LaunchTimes, device: int) -> IdleTime:
+    rows = view.on(device)
     starts, ends = view.start[rows], view.end[rows]
     reach = np.maximum.accumulate(ends) if len(ends) else ends
     at = np.flatnonzero(starts[1:] > reach[:-1])
-    latest = np.maximum.accumulate(np.where(ends == reach, np.arange(len(rows), dtype=np.int32), 0))
-    return _Gaps(reach[at], starts[at + 1], rows[latest[at]], rows[at + 1])
-
-
-def _idle_time(view: View, launches: _Launches, device: int) -> IdleTime:
-    gaps = _gaps(view, device)
-    pieces: list[list[Ranges]] = [[] for _ in CAUSES]
+    low, high = reach[at], starts[at + 1]
+    following = at + 1 if isinstance(rows, slice) else rows[at + 1]
+    latest = _latest(ends, reach, at)
+    previous = latest if isinstance(rows, slice) else rows[latest]
     # Nearly all gaps are short pauses within a program that runs ahead: they need no further look.
-    following = gaps.following
-    plain = launches.recorded[following] & (launches.end[following] <= gaps.start) & ~launches.to_host[following]
-    plain &= ~launches.readback[gaps.previous]
-    pieces[CODES["between_activities"]].append(Ranges(gaps.start[plain], gaps.end[plain]))
-    others = _Gaps(*(column[~plain] for column in (gaps.start, gaps.end, gaps.previous, gaps.following)))
-    for code, ranges in (*_launch_pieces(view, launches, others), *_host_pieces(view, launches, device, others)):
+    plain = calls.recorded[following] & (calls.end[following] <= low) & ~calls.to_host[following] & ~calls.readback[previous]
+    pieces: list[list[Ranges]] = [[] for _ in CAUSES]
+    pieces[CODES["between_activities"]].append(Ranges(low[plain], high[plain]))
+    left = np.flatnonzero(~plain)
+    around = (_Launches.of(view, calls, side[left]) for side in (previous, following))
+    others = _Gaps(low[left], high[left], *around)
+    for code, ranges in (*_launch_pieces(others), *_host_pieces(view, device, others)):
         pieces[code].append(ranges)
-    return IdleTime(device, tuple(union_of(*p) if p else EMPTY for p in pieces))
+    return IdleTime(device, tuple(p[0] if len(p) == 1 else union_of(*p) if p else EMPTY for p in map(_non_empty, pieces)))
 
 
-def _in_one_execution(view: View, gaps: _Gaps) -> Flags:
-    before_, after = view.execution[gaps.previous], view.execution[gaps.following]
+def _non_empty(pieces: list[Ranges]) -> list[Ranges]:
+    return [ranges for ranges in pieces if len(ranges.starts)]
+
+
+def _latest(ends: Ints, reach: Ints, at: Ints) -> Ints:
+    """Of each position the last one up to it whose end is the latest end so far."""
+    latest = at.copy()
+    hidden = np.flatnonzero(ends[at] != reach[at])
+    if len(hidden):
+        tops = np.flatnonzero(ends == reach)
+        latest[hidden] = tops[np.searchsorted(tops, at[hidden], side="right") - 1]
+    return latest
+
+
+def _in_one_execution(gaps: _Gaps) -> Flags:
+    before_, after = gaps.previous.execution, gaps.following.execution
     return np.asarray((before_ == after) & (after >= 0), np.bool_)
 
 
-def _reads_back(view: View, launches: _Launches, gaps: _Gaps) -> Flags:
+def _reads_back(gaps: _Gaps) -> Flags:
     """Which gaps lie beside a loop condition's copy to the host."""
-    return _in_one_execution(view, gaps) & (launches.readback[gaps.following] | launches.readback[gaps.previous])
+    return _in_one_execution(gaps) & (gaps.following.readback | gaps.previous.readback)
 
 
-def _issued(launches: _Launches, gaps: _Gaps) -> Ints:
+def _issued(gaps: _Gaps) -> Ints:
     """When the call that launched the next activity began, within the gap; the gap's end where none was recorded."""
-    called = np.clip(launches.start[gaps.following], gaps.start, gaps.end)
-    return np.where(launches.recorded[gaps.following], called, gaps.end)
+    called = np.clip(gaps.following.start, gaps.start, gaps.end)
+    return np.where(gaps.following.recorded, called, gaps.end)
 
 
-def _launch_pieces(view: View, launches: _Launches, gaps: _Gaps) -> Iterator[tuple[int, Ranges]]:
+def _launch_pieces(gaps: _Gaps) -> Iterator[tuple[int, Ranges]]:
     """The time from the launching call's beginning: during it, and after it."""
-    readback, issued = _reads_back(view, launches, gaps), _issued(launches, gaps)
-    done = np.clip(launches.end[gaps.following], issued, gaps.end)
-    done = np.where(launches.recorded[gaps.following], done, gaps.end)
-    during = np.where(readback, CODES["loop_readback"], launches.cause[gaps.following])
-    after = np.where(_in_one_execution(view, gaps), CODES["launch_latency"], CODES["first_kernel_latency"])
+    readback, issued, following = _reads_back(gaps), _issued(gaps), gaps.following
+    done = np.clip(following.end, issued, gaps.end)
+    done = np.where(following.recorded, done, gaps.end)
+    during = np.where(readback, CODES["loop_readback"], following.cause)
+    after = np.where(_in_one_execution(gaps), CODES["launch_latency"], CODES["first_kernel_latency"])
     after = np.where(gaps.start >= done, CODES["between_activities"], after)
-    after = np.where(launches.to_host[gaps.following], CODES["waiting_for_result"], after)
+    after = np.where(following.to_host, CODES["waiting_for_result"], after)
     after = np.where(readback, CODES["loop_readback"], after)
     for low, high, cause in ((issued, done, during), (done, gaps.end, after)):
         for code in np.unique(cause[high > low]):
@@ -147,24 +176,23 @@ def _launch_pieces(view: View, launches: _Launches, gaps: _Gaps) -> Iterator[tup
             yield int(code), Ranges(low[chosen], high[chosen])
 
 
-def _unexplained(view: View, launches: _Launches, gaps: _Gaps) -> Ints:
+def _unexplained(gaps: _Gaps) -> Ints:
     """What the time before the launching call counts to where no other evidence claims it."""
-    to_host, to_device = launches.to_host, launches.to_device
-    rest = np.where(to_host[gaps.following], CODES["waiting_for_result"], CODES["host_work"])
-    again = to_host[gaps.following] & to_host[gaps.previous] & ~launches.readback[gaps.previous]
-    again |= to_device[gaps.following] & to_device[gaps.previous]
+    previous, following = gaps.previous, gaps.following
+    rest = np.where(following.to_host, CODES["waiting_for_result"], CODES["host_work"])
+    again = (following.to_host & previous.to_host & ~previous.readback) | (following.to_device & previous.to_device)
     rest = np.where(again, CODES["between_copies"], rest)
-    rest = np.where(_reads_back(view, launches, gaps), CODES["loop_readback"], rest)
-    return np.where(launches.recorded[gaps.following], rest, CODES["unexplained"])
+    rest = np.where(_reads_back(gaps), CODES["loop_readback"], rest)
+    return np.where(following.recorded, rest, CODES["unexplained"])
 
 
-def _host_pieces(view: View, launches: _Launches, device: int, gaps: _Gaps) -> Iterator[tuple[int, Ranges]]:
+def _host_pieces(view: View, device: int, gaps: _Gaps) -> Iterator[tuple[int, Ranges]]:
     """The time before the launching calls, by what the host did."""
-    issued = _issued(launches, gaps)
+    issued = _issued(gaps)
     keep = issued > gaps.start
-    rest, all_host = _unexplained(view, launches, gaps)[keep], Ranges(gaps.start[keep], issued[keep])
+    rest, all_host = _unexplained(gaps)[keep], Ranges(gaps.start[keep], issued[keep])
     left = all_host
-    evidence = _host_evidence(view, launches, device) if len(left.starts) else {}
+    evidence = _host_evidence(view, device) if len(left.starts) else {}
     for code, cause in enumerate(CAUSES):
         if cause.key == "loop_readback":
             claimed = Ranges(*(e[rest == code] for e in all_host))
@@ -182,10 +210,10 @@ def _host_pieces(view: View, launches: _Launches, device: int, gaps: _Gaps) -> I
         yield int(code), Ranges(left.starts[chosen], left.ends[chosen])
 
 
-def _host_evidence(view: View, launches: _Launches, device: int) -> dict[int, Ranges]:
+def _host_evidence(view: View, device: int) -> dict[int, Ranges]:
     """Disjoint ranges by cause: when calls, NVTX ranges and overhead of the threads that serve this device were going on."""
     capture = view.joined.capture
-    serves = _serving(view, launches, device)
+    serves = _serving(view, device)
     found: dict[int, list[Ranges]] = {}
     for code, ranges in (*_calls(capture.runtime, serves), *_ranges(capture.nvtx, serves), *_overhead(capture.overhead)):
         found.setdefault(code, []).append(ranges)
@@ -206,11 +234,11 @@ class _Serving:
         return kept if self.process is None else kept & ((threads >> 24) & 0xFFFFFF == self.process)
 
 
-def _serving(view: View, launches: _Launches, device: int) -> _Serving:
+def _serving(view: View, device: int) -> _Serving:
     others = np.empty(0, np.int64)
     if len(view.devices) > 1:
-        here = view.device == device
-        others = np.setdiff1d(launches.thread[~here], launches.thread[here])
+        here, thread = view.device == device, ints(view.joined.activities, "launch_thread", missing=-1)[0]
+        others = np.setdiff1d(thread[~here], thread[here])
     processes = {process for process, _ in view.devices}
     return _Serving(others, view.devices[device][0] if len(processes) > 1 else None)
 
