@@ -16,7 +16,7 @@ from nsys_report.analysis.costs import alike, costs_of
 from nsys_report.analysis.coverage import coverage_table, joined_share
 from nsys_report.analysis.devices import devices_table
 from nsys_report.analysis.host_gap import gap_parts, host_gaps
-from nsys_report.analysis.idle import idle_times
+from nsys_report.analysis.idle import IdleTime, idle_times
 from nsys_report.analysis.instructions import group_by_instruction, instructions_table
 from nsys_report.analysis.kernels import copies_table, kernels_table
 from nsys_report.analysis.layers import layer_tables
@@ -26,7 +26,7 @@ from nsys_report.analysis.repeats import repeats_table, slow_table
 from nsys_report.analysis.roofline import roofline_table
 from nsys_report.analysis.storage import cache_types, weight_types
 from nsys_report.analysis.tokens import tokens_per_execution
-from nsys_report.analysis.view import make_view
+from nsys_report.analysis.view import View, make_view
 from nsys_report.joined import Joined
 
 
@@ -67,6 +67,10 @@ class AnalysisResults:
     """Schema precision.PRECISION."""
     joined_share: float | None
     """Share of the kernel time joined with confidence 0.5 or more, autotuning left out; None without kernels."""
+    view: View
+    """The activities' columns that the tables were made from."""
+    idle: tuple[IdleTime, ...]
+    """The idle time of each device."""
 
 
 def analyse(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
@@ -108,4 +112,6 @@ def analyse(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
         roofline=roofline_table(instructions, classes, types, ceilings),
         precision=precision_table(instructions, dots, types, ceilings),
         joined_share=joined_share(coverage),
+        view=view,
+        idle=idle,
     )

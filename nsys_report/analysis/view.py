@@ -89,6 +89,7 @@ class View:
     devices: tuple[tuple[int, int], ...]
     """(process id, device ordinal) pairs that ran something."""
     _columns: dict[str, Coded] = field(default_factory=dict, repr=False, compare=False)
+    _costs: dict[str, tuple[Ints, Flags]] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def duration(self) -> Ints:
@@ -125,7 +126,9 @@ class View:
 
     def cost(self, name: str) -> tuple[Ints, Flags]:
         """A cost column of the activities: values (0 where unknown) and which are known."""
-        return ints(self.joined.activities, name)
+        if name not in self._costs:
+            self._costs[name] = ints(self.joined.activities, name)
+        return self._costs[name]
 
 
 def make_view(joined: Joined) -> View:

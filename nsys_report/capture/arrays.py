@@ -90,6 +90,13 @@ def words(codes: pa.Array, texts: Sequence[str | None]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(codes.cast(pa.int32()), pa.array(distinct, pa.string()))
 
 
+def rows_with(column: pa.ChunkedArray | pa.DictionaryArray, word: str) -> Ints:
+    """The rows of a WORD column that hold a word."""
+    array = flat(column)
+    texts = array.dictionary.to_pylist()
+    return np.flatnonzero(integers(array.indices) == texts.index(word)) if word in texts else np.empty(0, np.int64)
+
+
 def words_by_value(values: pa.ChunkedArray | pa.Array, text: Mapping[int, str] | Callable[[int], str | None]) -> pa.DictionaryArray:
     """A WORD column from integers; a number that the mapping lacks is null."""
     codes, distinct = encode(values)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsys_report.capture.activities import process_id
-from nsys_report.capture.arrays import Flags, Ints, distinct, flat, integers, lookup
+from nsys_report.capture.arrays import Flags, Ints, distinct, flat, integers, lookup, rows_with
 from nsys_report.capture.health_items import (
     GraphMode,
     HealthItem,
@@ -136,7 +136,7 @@ def _calls(capture: Capture) -> _Calls:
 
 
 def _count(capture: Capture, activity: str) -> int:
-    return int(pc.sum(pc.equal(capture.activities.column("activity").cast(pa.string()), activity)).as_py() or 0)
+    return len(rows_with(capture.activities.column("activity"), activity))
 
 
 def _recorded(capture: Capture, calls: _Calls) -> Flags:
@@ -200,6 +200,6 @@ def _early_kernels(capture: Capture) -> int:
     chosen = capture.nvtx.filter(pc.is_in(text.indices, value_set=pa.array(names, text.indices.type)))
     if not chosen.num_rows:
         return 0
-    first = pc.min(chosen.column("start_ns"))
-    early = capture.activities.filter(pc.less(capture.activities.column("start_ns"), first))
-    return int(pc.sum(pc.equal(early.column("activity").cast(pa.string()), "kernel")).as_py() or 0)
+    first = pc.min(chosen.column("start_ns")).as_py()
+    count = int(np.searchsorted(integers(capture.activities.column("start_ns")), first))
+    return len(rows_with(capture.activities.column("activity").slice(0, count), "kernel"))

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsys_report.capture.arrays import distinct, integers
+from nsys_report.capture.arrays import distinct, integers, rows_with
 from nsys_report.capture.model import Capture
 from nsys_report.words import duration, size
 
@@ -151,11 +151,7 @@ def overhead_items(capture: Capture) -> list[HealthItem]:
 
 def copy_items(capture: Capture, unrecorded: int) -> list[HealthItem]:
     work = capture.activities
-    pageable = pc.or_(
-        pc.fill_null(pc.equal(work.column("source_memory").cast(pa.string()), "pageable"), False),
-        pc.fill_null(pc.equal(work.column("target_memory").cast(pa.string()), "pageable"), False),
-    )
-    slow = work.filter(pageable)
+    slow = work.take(pa.array(np.union1d(*(rows_with(work.column(f"{side}_memory"), "pageable") for side in ("source", "target")))))
     items = []
     if slow.num_rows:
         moved = size(pc.sum(slow.column("bytes")).as_py() or 0)

@@ -133,7 +133,7 @@ class Context:
 
 def make_context(joined: Joined, results: AnalysisResults, health: Health) -> Context:
     """Gather what the rules need; a damaged capture has no steps, since nothing of the device can be said from it."""
-    view = make_view(joined)
+    view = results.view if results.view.joined is joined else make_view(joined)
     if health.is_damaged:
         return Context(joined, results, health, view, ())
     rows = {_key(row): row for row in results.steps.to_pylist()}
@@ -154,7 +154,7 @@ def _step(joined: Joined, results: AnalysisResults, view: View, module: Record, 
     instructions = [row for row in _rows_of(results.instructions, key) if row["instruction_id"] is not None]
     roofs = {row["instruction_id"]: row for row in _rows_of(results.roofline, key) if row["instruction_id"] is not None}
     steady = _is_steady(step)
-    typical, mean = _budget(results, key) if steady else (_idle_inside(view, view.modules.index(key)),) * 2
+    typical, mean = _budget(results, key) if steady else (_idle_inside(results, view, view.modules.index(key)),) * 2
     return Step(
         key=key,
         number=view.modules.index(key),
@@ -183,12 +183,12 @@ def _budget(results: AnalysisResults, key: ModuleKey) -> tuple[dict[tuple[str, s
     return typical, mean
 
 
-def _idle_inside(view: View, number: int) -> dict[tuple[str, str], float]:
+def _idle_inside(results: AnalysisResults, view: View, number: int) -> dict[tuple[str, str], float]:
     """Idle time by cause within a program's complete executions, on average."""
     runs = view.executions
     mine = (runs.module == number) & runs.complete
     total = np.zeros(len(CAUSES))
-    for idle in idle_times(view):
+    for idle in results.idle if results.view is view else idle_times(view):
         here = mine & (runs.device == idle.device)
         total += idle.within(runs.start[here], runs.end[here]).sum(axis=0)
     return {(cause.category, cause.key): time / mine.sum() for cause, time in zip(CAUSES, total.tolist(), strict=True) if time}
