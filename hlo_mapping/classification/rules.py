@@ -204,6 +204,8 @@ def _cache_read(launch: Launch) -> Verdict | None:
         if all(graph.shapes[r].element_type == graph.shapes[contents.version[r]].element_type for r in results):
             return Verdict("other", "copy", "copies a cache")
         return Verdict("kv_gather", "convert", "reads a cache into a buffer of another type")
+    if "gather" in launch.ops and any(r in launch.program.lasting and graph.count(r) == graph.count(contents.version[r]) for r in results):
+        return Verdict("kv_gather", "reorder", "makes a new version of a cache with its rows in another order")
     return Verdict("kv_gather", "gather" if "gather" in launch.ops else "slice", "reads entries of a cache into a buffer of their own")
 
 

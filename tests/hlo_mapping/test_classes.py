@@ -525,3 +525,10 @@ def test_a_layers_part_of_a_cache_is_read_once() -> None:
     found = program_rows("scan_cache")
     assert total(found, "kv_read_bytes") == total(found, "kv_read_bytes", kernel_class="kv_gather") == 2 * 4 * 256 * 4 * 128 * 2
     assert total(found, "kv_write_bytes") == 2 * 4 * 4 * 128 * 2
+
+
+def test_a_cache_in_another_order_is_a_new_version_of_it() -> None:
+    # keys and values of 4 beams, 256 places and 8 heads of 64 in bf16 are read and written
+    (row,) = (r for r in program_rows("beam").values() if r["class_detail"] == "reorder")
+    assert (row["kernel_class"], row["kv_read_bytes"]) == ("kv_gather", 2 * 4 * 256 * 8 * 64 * 2)
+    assert row["bytes_accessed"] == pytest.approx(2 * row["kv_read_bytes"], rel=1e-4)

@@ -9,12 +9,15 @@ from dataclasses import replace
 
 import pytest
 
+from hlo_mapping.facts import module_facts
+from hlo_mapping.text.parser import parse_module
 from nsys_report.analysis import analyse, find_ceilings
 from nsys_report.capture.health_items import HealthItem
 from nsys_report.findings.rules import compiling, devices, host, launches
 from nsys_report.findings.step import Context, Step, make_context
 from nsys_report.joined import Joined
-from tests.nsys_report.findings_samples import fact, findings, found, health, joined, kernel, program, run, with_info
+from tests.hlo_mapping.hlo_samples import text
+from tests.nsys_report.findings_samples import copy, fact, findings, found, health, joined, kernel, program, run, with_info
 
 PRODUCT = """HloModule jit_step, is_scheduled=true
 {bodies}
@@ -166,6 +169,42 @@ def test_large_inputs_that_nothing_hides() -> None:
     assert finding.gain_ns == 3000
     small = ({"offset": 500, "kind": "HtoD", "bytes": 900_000, "time": 3000},)
     assert "inputs-not-hidden" not in found(run(PLAIN, {"dot.1": 10_000}, between=5000, copies=small))
+
+
+OFFLOADED = product("  %w = f32[1024,1024]{1,0:S(5)} parameter(1)\n  %staged = f32[1024,1024]{1,0} copy(%w)")
+
+
+def _brought_in(text: str) -> Joined:
+    """Three steps of 8 µs: 5 µs of a copy of 4.19 MB to the device, within the execution, and 3 µs of a product."""
+    rows = module_facts(parse_module(text), 1).to_pylist()
+    (dot,) = (i for i, row in enumerate(rows) if row["hlo_instruction"] == "dot.1")
+    activities = []
+    for step in range(4):
+        at = step * 9000
+        activities += [copy(at, at + 5000, "HtoD", 1 << 22, step), kernel(at + 5000, at + 8000, step, dot)]
+    return replace(joined(activities, rows), programs={1: program(text)})
+
+
+def test_weights_in_host_memory_cross_in_every_step() -> None:
+    finding = found(_brought_in(OFFLOADED))["arguments-in-host-memory"]
+    assert finding.figure("up_bytes") == finding.figure("argument_bytes") == 1 << 22
+    assert finding.figure("time_ns") == finding.figure("exposed_ns") == finding.gain_ns == 5000
+    assert "839 GB a second" in finding.why
+
+
+def test_copies_within_executions_whose_arguments_are_on_the_device() -> None:
+    assert "arguments-in-host-memory" not in found(_brought_in(PLAIN))
+
+
+def test_beams_caches_put_in_another_order() -> None:
+    times = {"loop_gather_fusion": 4000, "copy.4": 2000, "copy.5": 2000, "input_reduce_fusion": 9000}
+    made = found(run(text("beam"), times, between=1000))
+    finding = made["cache-reordered"]
+    cache = 4 * 256 * 8 * 64 * 2  # four beams, 256 places, 8 heads of 64 in bf16; keys and values
+    assert finding.figure("bytes") == pytest.approx(2 * (2 * cache) + 2 * (2 * cache), rel=1e-4)
+    assert finding.figure("copy_bytes") == 2 * 2 * cache
+    assert finding.gain_ns == 8000
+    assert not {"cache-copied", "context-gathered"} & set(made)
 
 
 def _context(made: Joined) -> tuple[Context, Step]:

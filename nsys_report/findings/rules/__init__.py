@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from nsys_report.findings.draft import Draft
-from nsys_report.findings.rules import caches, capture, compiling, devices, experts, host, kernels, launches, products, weights
+from nsys_report.findings.rules import caches, capture, compiling, devices, experts, host, kernels, launches, offload, products, weights
 from nsys_report.findings.step import Context, Step
 
 CAPTURE_RULES: tuple[Callable[[Context], Iterator[Draft]], ...] = (
@@ -23,6 +23,7 @@ EXECUTION_RULES: tuple[Callable[[Context, Step], Iterator[Draft]], ...] = (launc
 
 STEP_RULES: tuple[Callable[[Context, Step], Iterator[Draft]], ...] = (
     host.crossing_state,
+    offload.offloaded_arguments,
     host.uploaded_inputs,
     host.large_result,
     host.waiting_for_host,
@@ -36,6 +37,7 @@ STEP_RULES: tuple[Callable[[Context, Step], Iterator[Draft]], ...] = (
 
 DEVICE_RULES: tuple[Callable[[Context, Step], Iterator[Draft]], ...] = (
     devices.exposed_collectives,
+    caches.reordered_caches,
     caches.copied_caches,
     caches.gathered_context,
     caches.written_scores,

@@ -17,6 +17,8 @@ COPIES_CACHE = "copies a cache"
 
 def copied_caches(context: Context, step: Step) -> Iterator[Draft]:
     """Whole caches copied, filled or rewritten where a step adds a few entries."""
+    if step.of("kv_gather", "reorder"):
+        return  # reordered_caches speaks of them
     copies = step.where(lambda r: r["class_rule"] == COPIES_CACHE)
     rewrites = [r for r in step.of("kv_write", "update") if _is_rewrite(r)]
     fills = step.where(lambda r: _fills_cache(step, r, [*copies, *rewrites]))
@@ -32,7 +34,7 @@ def copied_caches(context: Context, step: Step) -> Iterator[Draft]:
     looped = _in_loop(step, mine)
     yield Draft(
         slug="cache-copied",
-        title=f"KV caches are {_how(copies, rewrites, fills)} whole to add {size(entries)} of new entries",
+        title=f"KV caches are {_how(copies, rewrites, fills)} whole" + (f" to add {size(entries)} of new entries" if entries else ""),
         why=_why_copied(step, copies, rewrites, fills, looped),
         remedy=(
             "Update the cache in place: carry it through the loop and write the new entries into it at the layer's index, instead of "
@@ -52,6 +54,38 @@ def copied_caches(context: Context, step: Step) -> Iterator[Draft]:
             Figure("rewrite_bytes", "moved by rewriting updates", moved(rewrites), "bytes"),
             Figure("fill_bytes", "filled", moved(fills), "bytes"),
             Figure("cause", "cause", "passes through a loop" if looped else "is not updated in place"),
+        ),
+        records=by_time(step, mine),
+    )
+
+
+def reordered_caches(context: Context, step: Step) -> Iterator[Draft]:
+    """Whole caches put in another order, as beams' caches are after each token, and copied back into their buffers."""
+    gathers = step.of("kv_gather", "reorder")
+    copies = step.where(lambda r: r["class_rule"] == COPIES_CACHE)
+    mine = [*gathers, *copies]
+    gain = alone_ns(context, step, mine)
+    if not gathers or gain < threshold("caches", "least_share") * step.kernel_ns:
+        return
+    back = f", and copied into the arguments' buffers ({size(moved(copies))} more)" if copies else ""
+    yield Draft(
+        slug="cache-reordered",
+        title=f"KV caches are put in another order whole in every step: {size(moved(mine))} moved",
+        why=(
+            f"Every row is gathered by an index into a new buffer{back}: {duration(gain)} a step, whether rows change places or not. "
+            f"A gather cannot write into the buffer it reads."
+        ),
+        remedy=(
+            "Keep the caches where they are and carry a table from row (beam) to the rows that hold its past, which attention looks up; or "
+            "reorder only the entries since the beams parted, and share the prompt's."
+        ),
+        confidence="likely",
+        basis="The time in which only these ran",
+        claims=from_instructions(step, mine, gain),
+        figures=(
+            Figure("bytes", "bytes moved", moved(mine), "bytes"),
+            Figure("copy_bytes", "moved by copies", moved(copies), "bytes"),
+            Figure("time_ns", "time", sum(step.spent(r) for r in mine), "ns"),
         ),
         records=by_time(step, mine),
     )
@@ -112,7 +146,7 @@ def _in_loop(step: Step, mine: Sequence[Record]) -> bool:
 
 def gathered_context(context: Context, step: Step) -> Iterator[Draft]:
     """Cache entries gathered into a buffer of their own before attention reads them."""
-    mine = step.of("kv_gather")
+    mine = [r for r in step.of("kv_gather") if r["class_detail"] != "reorder"]
     read = sum(r["kv_read_bytes"] or 0 for r in mine)
     gain = alone_ns(context, step, mine)
     if not mine or gain < threshold("caches", "least_share") * step.kernel_ns:

@@ -11,6 +11,7 @@ from nsys_report.analysis.intervals import Ints
 from nsys_report.analysis.modules import intervals_to_next
 from nsys_report.findings.draft import Draft, from_parts
 from nsys_report.findings.model import Figure
+from nsys_report.findings.rules.offload import offloaded_arguments
 from nsys_report.findings.step import Context, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import count, duration, share, size, things
@@ -98,7 +99,9 @@ def _parameter_bytes(step: Step) -> int | None:
 
 def waiting_for_host(context: Context, step: Step) -> Iterator[Draft]:
     """Idle time of which the host's work between two calls is the reason."""
-    named = {source for rule in (uploaded_inputs, large_result) for draft in rule(context, step) for source in draft.claims}
+    named = {
+        source for rule in (offloaded_arguments, uploaded_inputs, large_result) for draft in rule(context, step) for source in draft.claims
+    }
     claims = {source: time for source, time in from_parts(step, *BETWEEN).items() if source not in named}
     idle = sum(claims.values())
     if any(crossing_state(context, step)) or idle < threshold("host", "least_idle_share") * step.wall_ns:
@@ -162,7 +165,9 @@ def uploaded_inputs(context: Context, step: Step) -> Iterator[Draft]:
     if any(crossing_state(context, step)):
         _, down = copied(context, step, "DtoH")
         share_of_inputs, up = max(1 - down / up, 0.0), max(up - down, 0.0)
-    claims = from_parts(step, ("copies", "to_device"), ("copies", "copies_in"), ("copies", "pageable_copy"), share=share_of_inputs)
+    parts = (("copies", "to_device"), ("copies", "copies_in"), ("copies", "pageable_copy"))
+    own = {source for draft in offloaded_arguments(context, step) for source in draft.claims}
+    claims = {source: time for source, time in from_parts(step, *parts, share=share_of_inputs).items() if source not in own}
     time = sum(claims.values())
     if up < threshold("host", "least_input_bytes") or not time:
         return
