@@ -68,8 +68,7 @@ def launch_streams(activities: pa.Table, host_functions: np.ndarray | None = Non
     device = _numbers(activities, "device_id", -1)[wanted]
     thread = _numbers(activities, "launch_thread", -1)[wanted]
     launch = _numbers(activities, "launch_start_ns", -1)[wanted]
-    start = _numbers(activities, "start_ns", 0)[wanted]
-    launch = np.where(launch < 0, start, launch)
+    launch = np.where(launch < 0, _order_without_calls(activities, wanted, launch < 0), launch)
     group = _group_codes(process, device, thread)
     order = np.lexsort((launch, group)) if not _is_sorted(group, launch) else np.arange(len(wanted))
     rows, group = wanted[order], group[order]
@@ -79,6 +78,13 @@ def launch_streams(activities: pa.Table, host_functions: np.ndarray | None = Non
         stream = _stream(activities, rows[a:b], codes, launch[order[a:b]], process[order[a]], device[order[a]], thread[order[a]])
         streams.append(replace(stream, fresh=_fresh(host_functions, stream.rows), pauses=_pauses(activities, stream)))
     return tokens, tuple(streams)
+
+
+def _order_without_calls(activities: pa.Table, rows: np.ndarray, unknown: np.ndarray) -> np.ndarray:
+    """What stands for the time of launch where no call was recorded: correlation ids, which count up with the calls of a process and which
+    the kernels of a graph launch share; start times where there are none."""
+    correlation = _numbers(activities, "correlation_id", 0)[rows]
+    return correlation if (correlation[unknown] > 0).all() else _numbers(activities, "start_ns", 0)[rows]
 
 
 def _stream(
@@ -129,7 +135,9 @@ def recorded_order(node: np.ndarray, launch_number: np.ndarray, codes: np.ndarra
     into which. In a launch over several graphs, as conditional nodes make, each body stands where it first began.
     """
     bounds = np.flatnonzero(np.diff(launch_number, prepend=-1, append=launch_number[-1] + 1))
-    order = np.lexsort((np.where(node >= 0, node, np.arange(len(node))), launch_number))
+    order = np.arange(len(node))
+    if not ((node[1:] >= node[:-1]) | (launch_number[1:] != launch_number[:-1])).all() or (node < 0).any():
+        order = np.lexsort((np.where(node >= 0, node, order), launch_number))
     known: dict[tuple[bytes, bytes], np.ndarray] = {}
     first, last = node[order[bounds[:-1]]], node[order[bounds[1:] - 1]]
     for n in np.flatnonzero((last - (first >> 32 << 32) + 1 != np.diff(bounds)) & (first >= 0)):
@@ -189,6 +197,8 @@ def _children_from(low: np.ndarray, first: np.ndarray) -> int:
 
 def _repeats(node: np.ndarray, launch_number: np.ndarray) -> np.ndarray:
     """For each row the position of an earlier row of the same node in the same launch, or -1."""
+    if ((node[1:] > node[:-1]) | (launch_number[1:] != launch_number[:-1]) | (node[1:] < 0)).all():
+        return np.full(len(node), -1)  # the usual case: ids rise within each launch
     order = np.lexsort((np.arange(len(node)), node, launch_number))
     same = (node[order][1:] == node[order][:-1]) & (launch_number[order][1:] == launch_number[order][:-1]) & (node[order][1:] >= 0)
     firsts = np.maximum.accumulate(np.where(np.concatenate([[True], ~same]), np.arange(len(node)), 0))
@@ -206,26 +216,21 @@ def _intern(activities: pa.Table) -> tuple[np.ndarray, tuple[Token, ...]]:
     block, blocks = _words(activities, "block")
     copy, copies = _words(activities, "copy_kind")
     size = _numbers(activities, "bytes", -1)
-    is_copy = np.isin(kind, [k for k, w in enumerate(kinds) if w == "memcpy"])
-    is_memset = np.isin(kind, [k for k, w in enumerate(kinds) if w == "memset"])
-    is_kernel = np.isin(kind, [k for k, w in enumerate(kinds) if w == "kernel"])
-    on_device = is_copy & np.isin(copy, [k for k, w in enumerate(copies) if w in ("DtoD", "PtoP")])
-    to_host = is_copy & np.isin(copy, [k for k, w in enumerate(copies) if w == "DtoH"]) & (size <= SMALL_READBACK)
-    wanted = is_kernel | on_device | is_memset | to_host
-    what = np.select([is_kernel, on_device, is_memset, to_host], [0, 1, 2, 3], -1).astype(np.int64)
-    size = np.where(is_kernel, -1, size)
-    _, size_code = np.unique(size, return_inverse=True)
-    sizes = np.unique(size)
-    mixed = what
-    for part, count in (
-        (np.where(is_kernel, name, -1), len(names)),
-        (np.where(is_kernel, grid, -1), len(grids)),
-        (np.where(is_kernel, block, -1), len(blocks)),
-        (size_code, len(sizes)),
-    ):
-        mixed = mixed * (count + 1) + part + (0 if part is size_code else 1)
-    chosen = np.flatnonzero(wanted)
-    _, first, inverse = np.unique(mixed[chosen], return_index=True, return_inverse=True)
+    is_kernel = _is(kind, kinds, "kernel")
+    others = np.flatnonzero(~is_kernel)
+    what = np.where(is_kernel, 0, -1)
+    is_copy = _is(kind[others], kinds, "memcpy")
+    what[others[is_copy & np.isin(copy[others], [k for k, w in enumerate(copies) if w in ("DtoD", "PtoP")])]] = 1
+    what[others[_is(kind[others], kinds, "memset")]] = 2
+    what[others[is_copy & _is(copy[others], copies, "DtoH") & (size[others] <= SMALL_READBACK)]] = 3
+    chosen = np.flatnonzero(what >= 0)
+    mixed = np.empty(len(activities), np.int64)
+    mixed[others], sizes = _ranks(size[others])
+    mixed[others] += len(names) * (len(grids) + 1) * (len(blocks) + 1)
+    mixed[others] += np.where(what[others] > 0, what[others], 0) * (sizes + 1)
+    kernels = np.flatnonzero(is_kernel) if len(others) else slice(None)
+    mixed[kernels] = (name[kernels].astype(np.int64) * (len(grids) + 1) + grid[kernels] + 1) * (len(blocks) + 1) + block[kernels] + 1
+    inverse, first = _renumbered(mixed[chosen])
     codes = np.full(len(activities), -1, np.int32)
     codes[chosen] = inverse
     tokens = []
@@ -244,6 +249,29 @@ def _intern(activities: pa.Table) -> tuple[np.ndarray, tuple[Token, ...]]:
         else:
             tokens.append(Token(("", "copy", "memset", "readback")[k], "", None, None, int(size[row])))
     return codes, tuple(tokens)
+
+
+def _is(codes: np.ndarray, words: list[str], word: str) -> np.ndarray:
+    return codes == (words.index(word) if word in words else -2)
+
+
+def _ranks(values: np.ndarray) -> tuple[np.ndarray, int]:
+    """The rank of each value among the distinct ones, and how many those are."""
+    distinct, rank = np.unique(values, return_inverse=True)
+    return rank, len(distinct)
+
+
+def _renumbered(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Codes as ranks among the distinct ones, and the first row of each; quick where codes are small."""
+    if len(codes) and codes.max() < max(4 * len(codes), 1 << 20):
+        first = np.full(int(codes.max()) + 1, -1)
+        first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+        used = np.flatnonzero(first >= 0)
+        rank = np.zeros(len(first), np.int64)
+        rank[used] = np.arange(len(used))
+        return rank[codes], first[used]
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    return inverse, first
 
 
 def _words(table: pa.Table, name: str) -> tuple[np.ndarray, list[str]]:
