@@ -18,6 +18,7 @@ from nsys_report.capture.health_items import (
     diagnostic_items,
     kernel_items,
     lost_items,
+    nested_items,
     omitted_items,
     other_items,
     overhead_items,
@@ -94,12 +95,14 @@ def health(capture: Capture) -> Health:
     cut, lost = _cut_and_lost(judged & missing, calls.start > _last_launch(capture), int(judged.sum()))
     modules, ranges, silent = _xla_ranges(capture, calls)
     early = _early_kernels(capture)
-    unlaunched = capture.activities.column("launch_thread").null_count
+    nested = _launched_on_device(capture)
+    unlaunched = capture.activities.column("launch_thread").null_count - nested
     found = (
         *kernel_items(kernels, mode, int(graphs.sum())),
         *lost_items(ranges, silent, lost, int(judged.sum()), cut),
         *range_items(capture, modules),
         *window_items(cut, early, unlaunched, capture.activities.num_rows),
+        *nested_items(nested),
         *omitted_items(capture),
         *overhead_items(capture),
         *copy_items(capture, int((calls.matching(_COPY) & ~recorded & ~calls.failed).sum())),
@@ -107,6 +110,17 @@ def health(capture: Capture) -> Health:
         *diagnostic_items(capture),
     )
     return Health(found, mode, kernels, modules, silent, lost, unlaunched, cut, early)
+
+
+def _launched_on_device(capture: Capture) -> int:
+    """Graph nodes without an API call amid others that have one: bodies of a graph's loops and branches, which the device launches."""
+    work = capture.activities
+    if work.column("launch_thread").null_count in (0, work.num_rows):
+        return 0
+    silent = work.column("launch_thread").is_null()
+    first = pc.min(work.filter(pc.invert(silent)).column("start_ns"))
+    nodes = pc.and_(silent, work.column("graph_node_id").is_valid())
+    return int(pc.sum(pc.and_(nodes, pc.greater(work.column("start_ns"), first))).as_py() or 0)
 
 
 def _cut_and_lost(missing: Flags, is_late: Flags, launches: int) -> tuple[int, int]:

@@ -119,6 +119,11 @@ def window_items(cut: int, early: int, unlaunched: int, activities: int) -> list
     return items
 
 
+def nested_items(nested: int) -> list[HealthItem]:
+    text = f"{nested:,} GPU activities were launched by the device, in loops and branches of CUDA graphs: no API call is theirs"
+    return [HealthItem("device-launched", "info", text)] if nested else []
+
+
 def omitted_items(capture: Capture) -> list[HealthItem]:
     omitted = capture.omitted
     facts = (

@@ -110,6 +110,14 @@ def test_activities_without_launch(tmp_path: Path) -> None:
     assert found(judged)["unlaunched"] == "warning"
 
 
+def test_bodies_of_a_graphs_loops_have_no_launch_of_their_own(tmp_path: Path) -> None:
+    kernels = [kernel(22, 25, 5, graphNodeId=7), kernel(26, 27, 900, graphNodeId=8), kernel(28, 29, 900, graphNodeId=8)]
+    judged = judge(tmp_path, kernels=kernels, calls=[call(20, 21, 5)])
+    assert judged.unlaunched == 0
+    assert found(judged)["device-launched"] == "info"
+    assert "unlaunched" not in found(judged)
+
+
 def test_overhead_is_a_union_within_the_work(tmp_path: Path) -> None:
     overhead = [{"start": s, "end": e, "globalTid": None, "nameId": 1} for s, e in ((0, 120), (110, 150), (140, 145), (900, 5000))]
     judged = judge(tmp_path, kernels=[kernel(100, 200, 1), kernel(900, 1100, 1)], calls=[call(20, 21, 1)], PROFILER_OVERHEAD=overhead)
