@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from hlo_mapping.columns import ACTIVITIES, COSTS, JOIN, LAUNCHES, WORD
+from hlo_mapping.columns import ACTIVITIES, COSTS, JOIN, LAUNCHES
 from hlo_mapping.matching.confidence import METHODS
 from hlo_mapping.matching.join import Joined as Join
+from nsys_report.capture.arrays import nullable
 
 BYTES = ("bytes_accessed", "weight_bytes", "kv_read_bytes", "kv_write_bytes", "flops")
 
@@ -19,22 +19,20 @@ def joined_activities(activities: pa.Table, join: Join, execution_id: np.ndarray
     `execution_id` holds each row's number in `executions`, -1 for none. An instruction's whole cost stands on the first kernel of a
     launch and 0 on the others.
     """
-    columns = {f.name: activities[f.name] for f in (*ACTIVITIES, *LAUNCHES)}
-    columns["execution_id"] = pa.array(execution_id, mask=execution_id < 0)
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {f.name: activities[f.name] for f in (*ACTIVITIES, *LAUNCHES)}
+    columns["execution_id"] = nullable(execution_id, execution_id < 0, pa.int64())
     for name in ("hlo_module", "program_id"):
         columns[name] = take(executions[name], execution_id)
     columns["hlo_instruction"] = words(join.instruction, [name for _, name in join.instructions])
-    columns["match_method"] = words(join.method.astype(np.int64), list(METHODS))
-    columns["match_confidence"] = pa.array(join.confidence, mask=np.isnan(join.confidence))
+    columns["match_method"] = words(join.method, list(METHODS))
+    columns["match_confidence"] = nullable(join.confidence, np.isnan(join.confidence), pa.float64())
     fact = fact_rows(join, facts)[join.instruction]
-    fact[join.instruction < 0] = -1
     for name in ("kernel_class", "class_detail"):
         columns[name] = take(facts[name], fact)
-    again = pa.array(~join.first_part)
+    again = None if join.first_part.all() else ~join.first_part
     for name in BYTES:
-        cost = take(facts[name], fact)
-        columns[name] = pc.if_else(pc.and_(again, cost.is_valid()), pa.scalar(0, pa.int64()), cost) if not join.first_part.all() else cost
-    columns["instruction_id"] = pa.array(fact.astype(np.int32), mask=fact < 0)
+        columns[name] = take(facts[name], fact, again)
+    columns["instruction_id"] = nullable(fact.astype(np.int32), fact < 0, pa.int32())
     schema = pa.schema([*ACTIVITIES, *JOIN, *COSTS, *LAUNCHES, pa.field("instruction_id", pa.int32())])
     return pa.table([columns[f.name].cast(f.type) for f in schema], schema=schema)
 
@@ -53,12 +51,19 @@ def words(codes: np.ndarray, dictionary: list[str]) -> pa.DictionaryArray:
     distinct = {w: n for n, w in enumerate(dict.fromkeys(dictionary))}
     lookup = np.array([distinct[w] for w in dictionary] + [-1], np.int32)
     indices = lookup[codes]
-    return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32(), mask=indices < 0), pa.array(list(distinct), pa.string())).cast(WORD)
+    return pa.DictionaryArray.from_arrays(nullable(indices, indices < 0, pa.int32()), pa.array(list(distinct), pa.string()))
 
 
-def take(column: pa.ChunkedArray, rows: np.ndarray) -> pa.Array:
-    """The values at rows, null where the row is -1."""
+def take(column: pa.ChunkedArray, rows: np.ndarray, zero: np.ndarray | None = None) -> pa.Array:
+    """The values at rows, null where the row is -1; known numbers are 0 where `zero`."""
     one = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if not len(one):
         return pa.nulls(len(rows), one.type)
-    return one.take(pa.array(rows, pa.int64(), mask=rows < 0))
+    stored = one.indices if isinstance(one, pa.DictionaryArray) else one
+    values = np.append(stored.fill_null(0).to_numpy(zero_copy_only=False), 0).astype(stored.type.to_pandas_dtype(), copy=False)
+    missing = np.append(stored.is_null().to_numpy(zero_copy_only=False), True)[rows]
+    found = values[rows]
+    if zero is not None:
+        found[zero] = 0
+    taken = nullable(found, missing, stored.type)
+    return pa.DictionaryArray.from_arrays(taken, one.dictionary) if isinstance(one, pa.DictionaryArray) else taken

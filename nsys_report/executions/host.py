@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nsys_report.executions.runs import Runs
+
 HOST_FUNCTIONS = frozenset({"cuLaunchHostFunc", "cudaLaunchHostFunc", "cuStreamAddCallback", "cudaStreamAddCallback"})
 """Calls that put a host function on a stream. XLA's runtime makes one after the last launch of every execution, to free its buffers,
 and none within one that has no host callbacks: on captures with annotations it stood at each boundary and nowhere else."""
@@ -13,16 +15,17 @@ and none within one that has no host callbacks: on captures with annotations it 
 
 def host_functions_before(activities: pa.Table, runtime: pa.Table) -> np.ndarray:
     """For each activity (LAUNCHES columns) how many host functions its launching thread had put on streams before it; 0 where unknown."""
-    counts = np.zeros(len(activities), np.int64)
     names = pc.is_in(runtime["name"], pa.array(sorted(HOST_FUNCTIONS))) if len(runtime) else None
     if names is None or not pc.any(names).as_py():
-        return counts
+        return np.zeros(len(activities), np.int64)
     calls = runtime.select(["start_ns", "thread"]).filter(names)
     begun, caller = calls["start_ns"].to_numpy(), calls["thread"].to_numpy()
-    thread = pc.fill_null(activities["launch_thread"], -1).to_numpy()
-    time = pc.fill_null(activities["launch_start_ns"], 0).to_numpy()
+    launches = [pc.fill_null(activities[name], null).to_numpy() for name, null in (("launch_thread", -1), ("launch_start_ns", 0))]
+    runs = Runs.of(*launches)
+    thread, time = (column[runs.first] for column in launches)
+    counts = np.zeros(len(thread), np.int64)
     for one in np.unique(caller).tolist():
-        rows = np.flatnonzero(thread == one)
-        if len(rows):
-            counts[rows] = np.searchsorted(np.sort(begun[caller == one]), time[rows])
-    return counts
+        chosen = np.flatnonzero(thread == one)
+        if len(chosen):
+            counts[chosen] = np.searchsorted(np.sort(begun[caller == one]), time[chosen])
+    return runs.expand(counts)

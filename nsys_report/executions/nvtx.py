@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hlo_mapping.matching.join import Annotations
+from nsys_report.executions.runs import Runs
 
 _MODULE = re.compile(r"XlaModule:#(?:.*,)?hlo_module=([^,#]+)")
 _PROGRAM = re.compile(r"program_id=(\d+)")
@@ -40,41 +41,43 @@ def annotate(activities: pa.Table, nvtx: pa.Table) -> ModuleRanges:
     thunks = np.array([bool(_THUNK.search(t)) for t in texts.words], bool)
     if not len(nvtx) or not modules.any():
         return ModuleRanges(Annotations.none(len(activities)), {})
-    thread = _int(activities, "launch_thread")
-    time = _int(activities, "launch_start_ns")
+    launches = [_int(activities, name) for name in ("launch_start_ns", "launch_thread", "device_id")]
+    runs = Runs.of(*launches)
+    time, thread, device = (column[runs.first] for column in launches)
     starts, ends = _int(nvtx, "start_ns"), _int(nvtx, "end_ns", np.iinfo(np.int64).max)
     owner = _int(nvtx, "thread")
     chosen = np.flatnonzero(modules[texts.codes])
     found = _innermost(starts[chosen], ends[chosen], owner[chosen], time, thread)
     around = np.where(found >= 0, chosen[found], -1)
-    annotations = _executions(activities, texts, around)
+    annotations = _executions(runs, texts, around, device)
     inner = np.flatnonzero(thunks[texts.codes])
     if len(inner):
         found = _innermost(starts[inner], ends[inner], owner[inner], time, thread)
-        annotations = _with_instructions(annotations, texts, np.where(found >= 0, texts.codes[inner[found]], -1), activities)
+        thunk = runs.expand(np.where(found >= 0, texts.codes[inner[found]], -1))
+        annotations = _with_instructions(annotations, texts, thunk, activities)
     idle = np.setdiff1d(chosen, around)
     return ModuleRanges(annotations, _count_modules(texts, idle))
 
 
-def _executions(activities: pa.Table, texts: _Words, around: np.ndarray) -> Annotations:
-    """Numbers the ranges that launched work, one for each device they launched on."""
+def _executions(runs: Runs, texts: _Words, around: np.ndarray, device: np.ndarray) -> Annotations:
+    """Numbers the ranges that launched work, one for each device they launched on; `around` and `device` hold one value a run."""
     name, program = texts.modules()
     text = np.where(around >= 0, texts.codes[around], -1)
     trial = (text >= 0) & (program[text] < 0)
     real = (text >= 0) & ~trial
-    device = _int(activities, "device_id")
     pairs = around[real] * (int(device.max(initial=0)) + 2) + device[real]
     _, first, inverse = np.unique(pairs, return_index=True, return_inverse=True)
-    execution = np.full(len(activities), -1, np.int64)
+    execution = np.full(len(around), -1, np.int64)
     execution[real] = inverse
     codes = text[real][first]
+    expanded = runs.expand(execution)
     return Annotations(
-        execution,
+        expanded,
         tuple(name[c] for c in codes.tolist()),
         tuple(int(program[c]) for c in codes.tolist()),
-        np.full(len(activities), -1, np.int64),
+        np.full(len(expanded), -1, np.int64),
         (),
-        trial,
+        runs.expand(trial),
     )
 
 

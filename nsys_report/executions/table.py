@@ -30,8 +30,12 @@ def executions_table(activities: pa.Table, execution: np.ndarray, found: tuple[F
     rows = np.flatnonzero(execution >= 0)
     if not len(rows):
         return EXECUTION_TABLE.empty_table(), execution
-    rows = rows[np.argsort(execution[rows], kind="stable")]
-    index, first = np.unique(execution[rows], return_index=True)
+    group = execution[rows]
+    if (group[1:] < group[:-1]).any():
+        order = np.argsort(group, kind="stable")
+        rows, group = rows[order], group[order]
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    index = group[first]
     timeline = _timeline(activities)
     measured = _measure(timeline, rows, first)
     order = np.lexsort((measured["end_ns"], measured["start_ns"]))
@@ -53,7 +57,7 @@ def _timeline(activities: pa.Table) -> _Timeline:
         activities["end_ns"].to_numpy(),
         activities["device_id"].to_numpy(),
         activities["process_id"].fill_null(-1).to_numpy(),
-        np.isin(kind.indices.to_numpy(), kernel),
+        kind.indices.to_numpy() == (kernel[0] if kernel else -1),
     )
 
 
@@ -98,9 +102,9 @@ def _tied_number(found: FoundExecution) -> bool:
 
 def _busy(start: np.ndarray, end: np.ndarray, first: np.ndarray) -> np.ndarray:
     """Length of the union of each group's intervals; rows are grouped, and within a group in order of start."""
-    group = np.zeros(len(start), np.int64)
-    group[first[1:]] = 1
-    group = np.cumsum(group)
+    group = np.repeat(np.arange(len(first)), np.diff(first, append=len(start)))
+    if not ((start[1:] < end[:-1]) & (group[1:] == group[:-1])).any():
+        return np.add.reduceat(np.maximum(end - start, 0), first)  # sorted by start: where no neighbours overlap, none do
     # shift each group past all before it, so that one running maximum serves them all
     width = int(end.max() - start.min()) + 1
     shifted_start, shifted_end = start - start.min() + group * width, end - start.min() + group * width
