@@ -250,6 +250,40 @@ def test_single_launches_of_few_kernels_do_not_matter() -> None:
     assert draft.gain_ns == pytest.approx(10_000 - 20 * 360), "a graph's launch of as many nodes stays"
 
 
+SOLVED = """HloModule jit_step, is_scheduled=true
+
+ENTRY %main (a: f32[64,64]) -> (f32[64,64], f32[64], s32[]) {
+  %a = f32[64,64]{1,0} parameter(0)
+  %copy.1 = f32[64,64]{0,1} copy(%a)
+  ROOT %eigh.0 = (f32[64,64]{0,1}, f32[64]{0}, s32[]) custom-call(%copy.1), custom_call_target="cusolver_syevd_ffi"
+}
+"""
+
+
+def test_a_library_that_launches_and_reads_back_is_no_loop() -> None:
+    rows = module_facts(parse_module(SOLVED), 1).to_pylist()
+    numbers = {row["hlo_instruction"]: i for i, row in enumerate(rows)}
+    activities = []
+    for step in range(4):
+        at = step * 100_000
+        activities.append(kernel(at, at + 1000, step, numbers["copy.1"]))
+        activities += [kernel(at + 2000 * i, at + 2000 * i + 500, step, numbers["eigh.0"]) for i in range(1, 21)]
+        activities += [copy(at + 2000 * i + 600, at + 2000 * i + 700, "DtoH", 4, step) for i in range(1, 4)]
+    context, step = _context(replace(joined(activities, rows), programs={1: program(SOLVED)}))
+    typical = {("launch", "launch_latency"): 20_000.0, ("idle", "loop_readback"): 3000.0}
+    (draft,) = launches.launches(context, replace(step, typical=typical))
+    assert draft.slug == "library-launches"
+    assert (draft.gain_ns, {f.key: f.value for f in draft.figures}["kernels"]) == (23_000, 20)
+    assert "cusolver_syevd_ffi runs its algorithm" in draft.why and "3 small results" in draft.why
+
+
+def test_small_results_of_a_program_without_a_loop_are_no_loops() -> None:
+    back = tuple({"offset": -50 * i, "kind": "DtoH", "bytes": 4, "time": 10} for i in range(1, 4))
+    made = run(PLAIN, {"dot.1": 10_000}, between=5000, copies=back)
+    context, step = _context(made)
+    assert not list(launches.launches(context, replace(step, typical={("idle", "loop_readback"): 3000.0})))
+
+
 def test_graph_updates_are_counted_by_execution() -> None:
     assert "graph-updates" not in findings("decode_nocb"), "no graphs, no updates"
     finding = findings("decode")["graph-updates"]

@@ -13,7 +13,7 @@ from nsys_report.findings.model import Figure
 from nsys_report.findings.overlap import alone_ns
 from nsys_report.findings.step import Context, Step
 from nsys_report.findings.thresholds import threshold
-from nsys_report.words import count, duration, size
+from nsys_report.words import count, duration, size, things
 
 
 def exposed_collectives(context: Context, step: Step) -> Iterator[Draft]:
@@ -27,8 +27,9 @@ def exposed_collectives(context: Context, step: Step) -> Iterator[Draft]:
     late = f" Of that, {duration(waiting)} pass before the last device has begun the same collective." if waiting is not None else ""
     yield Draft(
         slug="collectives-exposed",
-        title=f"{count(number)} collectives take {duration(time)} of each step, with nothing beside them for {duration(alone)}",
-        why=f"They move {size(moved(mine))} in an execution; computation that needs their result waits.{late}",
+        title=f"{things(number, 'collective')} {'takes' if number == 1 else 'take'} {duration(time)} of each step, with nothing beside "
+        f"for {duration(alone)}",
+        why=f"{size(moved(mine))} are moved in an execution; computation that needs the result waits.{late}",
         remedy=(
             "Overlap them with work that does not need their result (the latency-hiding scheduler: "
             "--xla_gpu_enable_latency_hiding_scheduler=true), merge small ones, or shard so that fewer are needed; devices that arrive "

@@ -135,14 +135,14 @@ def waiting_for_host(context: Context, step: Step) -> Iterator[Draft]:
 def _why_waiting(step: Step, ups: float, up: float, downs: float, down: float, helpers: float) -> str:
     parts = []
     if downs >= 0.5:
-        parts.append(f"the result comes back ({count(round(downs, 1))} {'copy' if downs < 1.05 else 'copies'}, {size(down)})")
+        parts.append(f"the result comes back ({count(round(downs, 1))} {'copy' if round(downs, 1) == 1 else 'copies'}, {size(down)})")
         parts.append(f"{duration(step.part(*TAKING))} pass until it is there")
     if ups >= 0.5:
-        parts.append(f"{things(round(ups, 1), 'argument')} {'goes' if ups < 1.05 else 'go'} up ({size(up)})")
+        parts.append(f"{things(round(ups, 1), 'argument')} {'goes' if round(ups, 1) == 1 else 'go'} up ({size(up)})")
     if helpers >= 0.5:
         parts.append(f"{count(round(helpers, 1))} programs without a kernel run to put them in place")
     parts.append(f"the host itself takes {duration(step.part(*ELSEWHERE))}")
-    return f"In each step {', '.join(parts)}; kernels run for {share(step.kernel_ns / step.wall_ns)} of it."
+    return f"In each step {', '.join(parts)}; its kernels run for {share(step.kernel_ns / step.wall_ns)} of it."
 
 
 def _remedy(read_back: bool, ups: float, helpers: float) -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from hlo_mapping.ir import Instruction
 from nsys_report.analysis.causes import READBACK_BYTES
-from nsys_report.findings.draft import Draft, from_parts
+from nsys_report.findings.draft import Draft, by_time, from_parts
 from nsys_report.findings.model import Figure
-from nsys_report.findings.step import Context, Step
+from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import count, duration
 
@@ -104,13 +104,60 @@ def launches(context: Context, step: Step) -> Iterator[Draft]:
     readbacks, waiting = _readbacks(context, step), ("idle", "loop_readback")
     time = step.part(*CALLS)
     slow = step.kernels >= threshold("launches", "least_kernels") and time >= threshold("launches", "least_launch_share") * step.wall_ns
-    looped = readbacks >= threshold("loops", "least_readbacks") and step.part(waiting) > 0
+    if slow and (calls := _driving_calls(step)):
+        yield _library(step, calls, readbacks)
+        return
+    looped = _may_loop(step) and readbacks >= threshold("loops", "least_readbacks") and step.part(waiting) > 0
     if slow and looped:
         yield _loop(step, readbacks, with_launches=True)
     elif looped and step.part(waiting) >= threshold("programs", "least_gain_share") * step.wall_ns:
         yield _loop(step, readbacks, with_launches=False)
     elif slow:
         yield _one_by_one(step, time)
+
+
+def _driving_calls(step: Step) -> list[Record]:
+    """Calls of a library that launch most of a program's kernels, each of them many: an algorithm that the host runs."""
+    calls = step.where(lambda r: r["opcode"] == "custom-call" and r["launches_per_execution"] > threshold("launches", "driven"))
+    return list(by_time(step, calls)) if 2 * sum(r["launches_per_execution"] for r in calls) > step.kernels else []
+
+
+def _may_loop(step: Step) -> bool:
+    """Whether the module holds a loop or branch that the host decides; True where there is no module to ask."""
+    if step.module is None:
+        return True
+    branches = any(i.opcode == "conditional" for c in step.module.computations for i in c.instructions)
+    return branches or any(not i.backend_config.get("known_trip_count") for i in _loops(step))
+
+
+def _library(step: Step, calls: Sequence[Record], readbacks: float) -> Draft:
+    waiting = ("idle", "loop_readback")
+    claims = from_parts(step, *CALLS, waiting)
+    idle, number = sum(claims.values()), sum(r["launches_per_execution"] for r in calls)
+    named = [step.module.instruction(r["hlo_instruction"]) for r in calls] if step.module is not None else []
+    targets = tuple(dict.fromkeys(i.custom_call_target for i in named if i is not None and i.custom_call_target))
+    back = f" and reads {count(round(readbacks))} small results back in between" if round(readbacks) else ""
+    runs = "run their algorithms" if len(targets) > 1 else "runs its algorithm"
+    each = sum(step.spent(r) for r in calls) / number
+    return Draft(
+        slug="library-launches",
+        title=f"A library launches {count(round(number))} kernels one after the other, and the GPU waits {duration(idle)} of each step "
+        "for them",
+        why=f"{' and '.join(targets) or 'The call'} {runs} from the host: that launches kernels of {duration(each)} on average{back}, and "
+        "neither XLA nor a CUDA graph can do that for it.",
+        remedy="Solve several problems in one batched call, choose another algorithm where there is one (svd by QR or polar, eigh by "
+        "Jacobi for small matrices), or solve small ones on the host; what does not need the result can be dispatched first.",
+        confidence="likely",
+        basis="Idle time within and after launch calls, and around copies of a few bytes to the host; tracing makes launches slower too",
+        claims=claims,
+        figures=(
+            Figure("idle_ns", "idle for launches and read-backs", idle, "ns"),
+            Figure("kernels", "kernels that the library launches", number, "count"),
+            Figure("readbacks", "read-backs", readbacks, "count"),
+            Figure("calls", "calls", ", ".join(targets) or None),
+        ),
+        records=tuple(calls),
+    )
 
 
 def _one_by_one(step: Step, time: float) -> Draft:

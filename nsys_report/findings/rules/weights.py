@@ -76,12 +76,15 @@ def _merges(step: Step, record: Record) -> bool:
 
 def _staged(step: Step, mine: Sequence[Record], gain: float, slug: str, title: str, remedy: str) -> Draft:
     read = sum(r["weight_bytes"] or 0 for r in mine)
+    written = _written(step, mine)
     time = sum(step.spent(r) for r in mine)
+    copied = f" {size(read)} are read where they are stored, the rest from copies of them." if moved(mine) - written > 1.01 * read else ""
     hidden = f", {duration(time - gain)} of it beside other work" if time - gain > 0.01 * time else ""
     return Draft(
         slug=slug,
-        title=f"{title}: {size(read)} read, as much as they are, and {size(moved(mine) - read)} written",
-        why=f"This takes {duration(time)} a step{hidden}, and the product reads the new buffer: the weights cross the memory three times.",
+        title=f"{title}: {size(moved(mine) - written)} read and {size(written)} written",
+        why=f"This takes {duration(time)} a step{hidden}, and the product reads the new buffer: the weights cross the memory three "
+        f"times.{copied}",
         remedy=remedy,
         confidence="likely",
         basis="The time in which nothing else ran on the device",
@@ -90,8 +93,22 @@ def _staged(step: Step, mine: Sequence[Record], gain: float, slug: str, title: s
             Figure("time_ns", "time", time, "ns"),
             Figure("alone_ns", "time in which nothing else ran", gain, "ns"),
             Figure("read_bytes", "weights read", read, "bytes"),
-            Figure("written_bytes", "written", moved(mine) - read, "bytes"),
+            Figure("written_bytes", "written", written, "bytes"),
             Figure("launches", "kernels and copies", launches(mine), "count"),
         ),
         records=tuple(mine),
     )
+
+
+def _written(step: Step, mine: Sequence[Record]) -> float:
+    """Bytes of the buffers that these instructions write in a step; without a module, all that is not weights read."""
+    total = 0.0
+    for record in mine:
+        instruction = step.module.instruction(record["hlo_instruction"]) if step.module is not None else None
+        moves, read = record["bytes_accessed"] or 0, record["weight_bytes"] or 0
+        if instruction is None:
+            total += moves - read
+            continue
+        shape = next(instruction.shape.leaves) if instruction.opcode == "copy-start" else instruction.shape  # the rest is what it reads
+        total += min(shape.byte_size * record["launches_per_execution"], moves)
+    return total
