@@ -185,11 +185,12 @@ def _children_from(low: np.ndarray, first: np.ndarray) -> int:
     if len(late) > MOST_BOUNDARIES:
         late = np.sort(late[np.argsort(first[late] - latest[late - 1], kind="stable")[:MOST_BOUNDARIES]])
     disorder = np.cumsum(first < latest)
-    best, fewest = len(low), int(disorder[-1])
+    best, fewest = len(low), float(disorder[-1])
     for b in late.tolist():
         hole = np.diff(low[:b], prepend=-1, append=low[b - 1] + 2) > 1
         before = np.searchsorted(np.sort(first[:b]), first[b:])
-        odd = int(disorder[b - 1]) + int((~hole[before]).sum())
+        beside = np.concatenate([hole[1:], [False]])[before] | np.concatenate([[False], hole[:-1]])[before]
+        odd = float(disorder[b - 1]) + float(np.where(hole[before], 0.0, np.where(beside, 0.5, 1.0)).sum())
         if odd < fewest:
             best, fewest = b, odd
     return best
