@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
 from hlo_mapping.facts import module_facts
@@ -250,6 +251,30 @@ def test_single_launches_of_few_kernels_do_not_matter() -> None:
     assert draft.gain_ns == pytest.approx(10_000 - 20 * 360), "a graph's launch of as many nodes stays"
 
 
+def test_kernels_inside_graphs_are_not_launched_one_by_one() -> None:
+    context, step = _context(run(PLAIN, {"dot.1": 1000}, between=9000))
+    typical = {("launch", "launch_latency"): 8000.0}
+    nodes = pa.array([7] * context.joined.activities.num_rows, pa.int64())
+    at = context.joined.activities.column_names.index("graph_node_id")
+    context = replace(context, joined=replace(context.joined, activities=context.joined.activities.set_column(at, "graph_node_id", nodes)))
+    (draft,) = launches.launches(context, replace(step, typical=typical, kernels=21))
+    assert draft.title.startswith("20 kernels are launched one by one") and draft.remedy.startswith("1 more run")
+    assert not list(launches.launches(context, replace(step, typical=typical, kernels=16))), "15 of them are not enough"
+
+
+TRANSFORM = """HloModule jit_step, is_scheduled=true
+
+ENTRY %main (a: c64[1024,1024]) -> c64[1024,1024] {
+  %a = c64[1024,1024]{1,0} parameter(0)
+  ROOT %fft.1 = c64[1024,1024]{1,0} fft(%a), fft_type=FFT, fft_length={1024}
+}
+"""
+
+
+def test_a_transform_is_no_product() -> None:
+    assert not {"product-below-roof", "library-below-roof"} & set(found(run(TRANSFORM, {"fft.1": 90_000}, between=1000)))
+
+
 SOLVED = """HloModule jit_step, is_scheduled=true
 
 ENTRY %main (a: f32[64,64]) -> (f32[64,64], f32[64], s32[]) {
@@ -264,11 +289,11 @@ def test_a_library_that_launches_and_reads_back_is_no_loop() -> None:
     rows = module_facts(parse_module(SOLVED), 1).to_pylist()
     numbers = {row["hlo_instruction"]: i for i, row in enumerate(rows)}
     activities = []
-    for step in range(4):
-        at = step * 100_000
-        activities.append(kernel(at, at + 1000, step, numbers["copy.1"]))
-        activities += [kernel(at + 2000 * i, at + 2000 * i + 500, step, numbers["eigh.0"]) for i in range(1, 21)]
-        activities += [copy(at + 2000 * i + 600, at + 2000 * i + 700, "DtoH", 4, step) for i in range(1, 4)]
+    for number in range(4):
+        at = number * 100_000
+        activities.append(kernel(at, at + 1000, number, numbers["copy.1"]))
+        activities += [kernel(at + 2000 * i, at + 2000 * i + 500, number, numbers["eigh.0"]) for i in range(1, 21)]
+        activities += [copy(at + 2000 * i + 600, at + 2000 * i + 700, "DtoH", 4, number) for i in range(1, 4)]
     context, step = _context(replace(joined(activities, rows), programs={1: program(SOLVED)}))
     typical = {("launch", "launch_latency"): 20_000.0, ("idle", "loop_readback"): 3000.0}
     (draft,) = launches.launches(context, replace(step, typical=typical))

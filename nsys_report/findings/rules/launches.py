@@ -66,6 +66,13 @@ def graph_nodes(context: Context, step: Step) -> float:
     return float((nodes & context.in_step(step)).sum() / step.executions)
 
 
+def kernel_nodes(context: Context, step: Step) -> float:
+    """Kernels in an execution that a graph launched."""
+    nodes = context.joined.activities["graph_node_id"].is_valid().to_numpy(zero_copy_only=False)
+    kernels = context.view.column("activity").isin(frozenset({"kernel"}))
+    return float((nodes & kernels & context.in_step(step)).sum() / step.executions)
+
+
 def graph_updates(context: Context, step: Step) -> Iterator[Draft]:
     """Nodes of a CUDA graph that are given new addresses before it can run."""
     part = ("launch", "graph_updates")
@@ -103,17 +110,18 @@ def launches(context: Context, step: Step) -> Iterator[Draft]:
     """Kernels launched one by one, slower than the device runs them; within a loop that the host runs, with its read-backs."""
     readbacks, waiting = _readbacks(context, step), ("idle", "loop_readback")
     time = step.part(*CALLS)
-    slow = step.kernels >= threshold("launches", "least_kernels") and time >= threshold("launches", "least_launch_share") * step.wall_ns
+    single = max(step.kernels - kernel_nodes(context, step), 0.0)
+    slow = single >= threshold("launches", "least_kernels") and time >= threshold("launches", "least_launch_share") * step.wall_ns
     if slow and (calls := _driving_calls(step)):
         yield _library(step, calls, readbacks)
         return
     looped = _may_loop(step) and readbacks >= threshold("loops", "least_readbacks") and step.part(waiting) > 0
     if slow and looped:
-        yield _loop(step, readbacks, with_launches=True)
+        yield _loop(step, readbacks, single)
     elif looped and step.part(waiting) >= threshold("programs", "least_gain_share") * step.wall_ns:
-        yield _loop(step, readbacks, with_launches=False)
+        yield _loop(step, readbacks, 0.0)
     elif slow:
-        yield _one_by_one(step, time)
+        yield _one_by_one(step, time, single)
 
 
 def _driving_calls(step: Step) -> list[Record]:
@@ -160,15 +168,18 @@ def _library(step: Step, calls: Sequence[Record], readbacks: float) -> Draft:
     )
 
 
-def _one_by_one(step: Step, time: float) -> Draft:
-    kept = min(step.kernels * threshold("launches", "graph_node_ns"), time)
+def _one_by_one(step: Step, time: float, single: float) -> Draft:
+    kept = min(single * threshold("launches", "graph_node_ns"), time)
     return Draft(
         slug="launch-bound",
-        title=f"{count(round(step.kernels))} kernels are launched one by one, and the GPU waits {duration(time)} of each step for the next",
+        title=f"{count(round(single))} kernels are launched one by one, and the GPU waits {duration(time)} of each step for the next",
         why=f"A kernel takes {duration(step.kernel_ns / step.kernels)} on average; launching and starting it takes longer, so the queue is "
         f"empty most of the time.",
         remedy="Let XLA put the kernels into CUDA graphs (command buffers, on by default: --xla_gpu_enable_command_buffer= turns them "
-        "off), and make fewer, larger kernels.",
+        "off), and make fewer, larger kernels."
+        if single >= step.kernels
+        else f"{count(round(step.kernels - single))} more run in CUDA graphs already. Let the graphs take in what is left out between them "
+        "(library calls, convolutions, collectives: --xla_gpu_enable_command_buffer names the kinds), or make fewer, larger kernels.",
         confidence="likely",
         basis=f"Idle time within and after launch calls, less {duration(kept)} that a graph's launch of as many nodes takes; tracing makes "
         f"launches slower as well",
@@ -177,19 +188,20 @@ def _one_by_one(step: Step, time: float) -> Draft:
             Figure("idle_ns", "idle for launches", time, "ns"),
             Figure("call_ns", "within launch calls", step.part(CALLS[0]), "ns"),
             Figure("latency_ns", "between call and start", step.part(CALLS[1]), "ns"),
-            Figure("kernels", "kernels", step.kernels, "count"),
+            Figure("kernels", "kernels launched one by one", single, "count"),
             Figure("mean_kernel_ns", "a kernel", step.kernel_ns / step.kernels, "ns"),
         ),
     )
 
 
-def _loop(step: Step, readbacks: float, with_launches: bool) -> Draft:
+def _loop(step: Step, readbacks: float, single: float) -> Draft:
+    """`single` kernels are launched one by one beside the read-backs."""
     waiting = ("idle", "loop_readback")
-    launching = step.part(*CALLS) if with_launches else 0.0
-    kept = min(step.kernels * threshold("launches", "graph_node_ns"), launching)
+    launching = step.part(*CALLS) if single else 0.0
+    kept = min(single * threshold("launches", "graph_node_ns"), launching)
     claims = from_parts(step, waiting) | (from_parts(step, *CALLS, share=1 - kept / launching) if launching else {})
     idle = step.part(waiting) + launching
-    more = f", and {count(round(step.kernels))} kernels are launched one by one" if with_launches else ""
+    more = f", and {count(round(single))} kernels are launched one by one" if single else ""
     loops = [i for i in _loops(step) if not i.backend_config.get("known_trip_count")]
     return Draft(
         slug="loop-readback",
@@ -197,7 +209,7 @@ def _loop(step: Step, readbacks: float, with_launches: bool) -> Draft:
         f"{duration(step.wall_ns)} execution",
         why=f"XLA does not know how often the loop runs, so the host runs it: it waits for each iteration's condition "
         f"({duration(step.part(waiting))} idle in all), and only then can it launch the next"
-        + (f" ({duration(launching)} waiting for launches)." if with_launches else "."),
+        + (f" ({duration(launching)} waiting for launches)." if single else "."),
         remedy="Give the loop a trip count that is known when compiling (fori_loop with constant bounds, scan) and mask what is too much, "
         "or do more in each iteration; a loop inside a CUDA graph (command buffers of type WHILE) needs neither read-back nor single "
         "launches.",

@@ -148,14 +148,19 @@ def _below_roof(step: Step, mine: Sequence[Record], library: bool, roof: float, 
     limits = {step.roofs[r["instruction_id"]]["roof"] for r in mine}
     limit = {"memory": "their bytes at the bandwidth ceiling", "compute": "their arithmetic at the ceiling of its types"}
     bound = " or ".join(limit[word] for word in sorted(limits))
-    kind, reach = "library product" if library else "product", "reaches {} of its roof" if len(mine) == 1 else "reach {} of their roof"
+    convolutions = library and all(_convolves(step, r) for r in mine)
+    kind = "library convolution" if convolutions else "library product" if library else "product"
+    reach = "reaches {} of its roof" if len(mine) == 1 else "reach {} of their roof"
     return Draft(
         slug="library-below-roof" if library else "product-below-roof",
         title=f"{things(len(mine), kind)} {reach.format(share(roof / time))}",
         why=f"{duration(time)} a step, where {bound} would take {duration(roof)}.",
         remedy=(
-            "Let XLA's own kernels compete (--xla_gpu_enable_triton_gemm=true, which is the default, and autotuning on), or reshape the "
-            "call: libraries are tuned for large square products, not for a few rows or small batches of them."
+            "Give each convolution more work: a larger batch, channels in multiples of 8 (of 64 better) with the channel as the last "
+            "dimension, fewer groups; and let the autotuner choose among cuDNN's engines (--xla_gpu_autotune_level=4)."
+            if convolutions
+            else "Let XLA's own kernels compete (--xla_gpu_enable_triton_gemm=true, which is the default, and autotuning on), or reshape "
+            "the call: libraries are tuned for large square products, not for a few rows or small batches of them."
             if library
             else "Let the autotuner look further (--xla_gpu_autotune_level=4, --xla_gpu_exhaustive_tiling_search=true), compare with the "
             "library (--xla_gpu_enable_triton_gemm=false), or write this shape by hand; weights converted inside the product keep the "
@@ -177,7 +182,12 @@ def _below_roof(step: Step, mine: Sequence[Record], library: bool, roof: float, 
 
 def _is_whole_product(record: Record) -> bool:
     rule = record["class_rule"] or ""
-    return bool(record["flops"]) and not rule.endswith(WRITTEN_OUT) and rule != SUMMED
+    return bool(record["flops"] and record["dot_type"]) and not rule.endswith(WRITTEN_OUT) and rule != SUMMED
+
+
+def _convolves(step: Step, record: Record) -> bool:
+    instruction = step.module.instruction(record["hlo_instruction"]) if step.module is not None else None
+    return instruction is not None and "conv" in (instruction.custom_call_target or instruction.opcode)
 
 
 def _is_library(record: Record) -> bool:
@@ -203,9 +213,10 @@ def slow_cores(context: Context, step: Step) -> Iterator[Draft]:
     gain = time - possible / threshold("products", "reachable")
     if gain < threshold("products", "least_share") * step.kernel_ns:
         return
+    run = "runs" if len(mine) == 1 else "run"
     yield Draft(
         slug="slow-cores",
-        title=f"{things(len(mine), 'f32 product')} run without tensor cores, because the program asks for the highest precision",
+        title=f"{things(len(mine), 'f32 product')} {run} without tensor cores, because the program asks for the highest precision",
         why=f"They take {duration(time)} a step for {flops / 1e9:,.1f} GFLOP; three TF32 products for each take {duration(possible)}.",
         remedy=(
             "Ask for an algorithm instead of precision HIGHEST: jax.lax.DotAlgorithmPreset.TF32_TF32_F32_X3 or BF16_BF16_F32_X6 keeps "
