@@ -45,7 +45,7 @@ def divide(automaton: Automaton, codes: np.ndarray, steps: np.ndarray, pauses: n
     """
     divided = steps.copy()
     for a, b in neighbouring_calls(automaton, steps):
-        if (pauses[a:b] >= 0).all():
+        if (pauses[a + 1 : b] >= 0).all():
             first, count = int(steps[a]), int(steps[b - 1] - steps[a]) + 1
             divided[a:b] = first + _calls_of(automaton, codes[a:b].tolist(), first, count, pauses[a:b])
     return divided
