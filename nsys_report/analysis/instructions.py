@@ -15,11 +15,11 @@ from nsys_report.analysis.ceilings import Ceilings
 from nsys_report.analysis.classes import bandwidth_columns
 from nsys_report.analysis.columns import INSTRUCTIONS
 from nsys_report.analysis.costs import Costs
-from nsys_report.analysis.groups import coded_floats, dense_codes, dense_tuples
+from nsys_report.analysis.groups import coded_floats, dense_tuples
 from nsys_report.analysis.modules import spread_columns
 from nsys_report.analysis.quantiles import grouped_quantiles
 from nsys_report.analysis.tables import Column, divide, module_columns, table, words
-from nsys_report.analysis.view import Flags, Ints, View, coded
+from nsys_report.analysis.view import Codes, Flags, Ints, View, coded
 
 _FROM_FACTS = [
     f.name for f in FACTS if f.name not in {"hlo_module", "program_id", "hlo_instruction", "bytes_upper", *(c.name for c in COSTS)}
@@ -32,7 +32,7 @@ class Groups:
 
     rows: Ints
     """The activities, as indices."""
-    group: Ints
+    group: Codes
     """The group of each of `rows`."""
     module: Ints
     """Per group."""
@@ -46,10 +46,11 @@ class Groups:
 def group_by_instruction(view: View) -> Groups:
     """The groups, by program, then instruction. Copies joined to no instruction are left to the copies table."""
     rows = np.flatnonzero(view.in_complete & (view.kernel | (view.instruction >= 0)))
-    width = len(view.joined.facts) + 1
-    module = view.executions.module[view.execution[rows]] if len(rows) else np.empty(0, np.int64)
-    group, keys = dense_codes(module * width + view.instruction[rows] + 1, len(view.modules) * width)
-    return Groups(rows, group, keys // width, keys % width - 1)
+    modules, width = max(len(view.modules), 1), len(view.joined.facts) + 1
+    of_execution = np.append(view.executions.module, 0).astype(np.int32)
+    parts = ((of_execution[view.execution[rows]], modules), (view.instruction[rows].astype(np.int32) + 1, width))
+    group, (module, instruction) = dense_tuples(parts)
+    return Groups(rows, group, module, instruction - 1)
 
 
 def instructions_table(view: View, costs: Costs, groups: Groups, ceilings: Ceilings, stored: Sequence[str | None]) -> pa.Table:

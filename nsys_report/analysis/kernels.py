@@ -6,19 +6,19 @@ import numpy as np
 import pyarrow as pa
 
 from nsys_report.analysis.columns import COPIES, KERNELS
-from nsys_report.analysis.groups import dense_codes
+from nsys_report.analysis.groups import dense_tuples
 from nsys_report.analysis.modules import spread_columns
 from nsys_report.analysis.quantiles import grouped_quantiles
 from nsys_report.analysis.tables import Column, divide, module_columns, table, words
-from nsys_report.analysis.view import Ints, ModuleKey, View
+from nsys_report.analysis.view import Codes, Ints, ModuleKey, View
 
 OUTSIDE = ModuleKey(None, None)
 
 
-def module_of(view: View, rows: Ints | slice) -> Ints:
+def module_of(view: View, rows: Ints | slice) -> Codes:
     """The module index of each activity, len(view.modules) for those outside executions."""
-    modules = np.append(view.executions.module, len(view.modules))
-    return np.asarray(modules[view.execution[rows]], np.int64)
+    modules = np.append(view.executions.module, len(view.modules)).astype(np.int32)
+    return modules[view.execution[rows]]
 
 
 def kernels_table(view: View) -> pa.Table:
@@ -26,9 +26,9 @@ def kernels_table(view: View) -> pa.Table:
     rows, name = np.flatnonzero(view.kernel), view.column("name")
     if len(rows) == 0:
         return KERNELS.empty_table()
-    width, duration = len(name.words) + 1, view.duration[rows]
-    group, keys = dense_codes(module_of(view, rows) * width + name.codes[rows] + 1, (len(view.modules) + 1) * width)
-    size = len(keys)
+    parts = ((module_of(view, rows), len(view.modules) + 1), (name.codes[rows] + 1, len(name.words) + 1))
+    group, (of_module, of_name) = dense_tuples(parts)
+    duration, size = view.duration[rows], len(of_module)
     low, *middle, high = grouped_quantiles(group, duration, size, (0.0, 0.5, 0.1, 0.9, 1.0))
     total = np.bincount(group, weights=duration, minlength=size)
     instruction = view.instruction[rows]
@@ -37,8 +37,8 @@ def kernels_table(view: View) -> pa.Table:
     made = table(
         KERNELS,
         {
-            **module_columns([names[m] for m in keys // width]),
-            "name": words(keys % width - 1, name.words),
+            **module_columns([names[m] for m in of_module]),
+            "name": words(of_name - 1, name.words),
             "launches": np.bincount(group, minlength=size),
             "instructions": _distinct(group[joined], instruction[joined], size),
             "total_time_ns": total,
@@ -100,6 +100,7 @@ def _per_execution(group: Ints, execution: Ints, values: Ints, executions: int) 
     return keys // max(executions, 1), sums.astype(np.int64)
 
 
-def _distinct(group: Ints, values: Ints, groups: int) -> Ints:
-    width = int(values.max(initial=0)) + 1
-    return np.bincount(dense_codes(group * width + values, groups * width)[1] // width, minlength=groups).astype(np.int64)
+def _distinct(group: Codes, values: Ints, groups: int) -> Ints:
+    """How many distinct values each group has."""
+    _, (of_group, _) = dense_tuples(((group, groups), (values, int(values.max(initial=0)) + 1)))
+    return np.bincount(of_group, minlength=groups).astype(np.int64)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+Codes = NDArray[np.int32]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def grouped_quantiles(group: Ints, values: Ints, groups: int, quantiles: Sequence[float]) -> Floats:
+def grouped_quantiles(group: Codes | Ints, values: Ints, groups: int, quantiles: Sequence[float]) -> Floats:
     """Quantiles (0 to 1) of each group's values; shape (len(quantiles), groups), NaN for a group without values.
 
     Linear between the two nearest order statistics, as numpy.percentile does by default.
@@ -32,11 +34,15 @@ def grouped_quantiles(group: Ints, values: Ints, groups: int, quantiles: Sequenc
     return out
 
 
-def _sorted_within(group: Ints, values: Ints) -> Ints:
+def _sorted_within(group: Codes | Ints, values: Ints) -> Ints:
     """The values sorted by group, then value; as one packed integer where both fit, which sorts several times faster."""
     low = int(values.min())
     bits = int(values.max() - low).bit_length()
-    if bits + int(group.max()).bit_length() <= 62:
-        packed = np.sort((group.astype(np.int64) << bits) | (values - low))
-        return np.asarray((packed & ((1 << bits) - 1)) + low, np.int64)
+    if (wanted := bits + int(group.max()).bit_length()) <= 62:
+        packed: Any = group.astype(np.int32 if wanted < 32 else np.int64)
+        packed <<= bits
+        packed |= (values - low).astype(packed.dtype, copy=False)
+        packed.sort()
+        packed &= (1 << bits) - 1
+        return np.asarray(packed, np.int64) + low
     return np.asarray(values[np.lexsort((values, group))], np.int64)
