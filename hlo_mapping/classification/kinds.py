@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hlo_mapping.classification.contents import Contents, takes_matrices
 from hlo_mapping.classification.evidence import INPUT, KV_CACHE, STATE, WEIGHT, Roles
 from hlo_mapping.classification.uses import Uses
-from hlo_mapping.costs.opcodes import INDEX_TYPES, PRODUCTS
+from hlo_mapping.costs.opcodes import COLLECTIVES, INDEX_TYPES, PRODUCTS
 from hlo_mapping.costs.products import RESHAPING, Product, second_halves
 from hlo_mapping.dataflow import Graph
 
@@ -98,6 +98,8 @@ def _kind(graph: Graph, c: Contents, uses: Uses, roles: Roles, kinds: Kinds, nod
         return ACTIVATION if looked_up else kind[inputs[0]]
     if op == "compare" or op.startswith("rng"):
         return INDEX if op != "compare" or any(kind[i] for i in inputs) else 0
+    if op == "leaf" and graph.ops[inputs[0]] in COLLECTIVES:
+        return kind[graph.leaf_operand(node)]
     found = 0
     for source in _elements(op, inputs):
         found |= kind[source]

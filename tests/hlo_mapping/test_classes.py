@@ -532,3 +532,19 @@ def test_a_cache_in_another_order_is_a_new_version_of_it() -> None:
     (row,) = (r for r in program_rows("beam").values() if r["class_detail"] == "reorder")
     assert (row["kernel_class"], row["kv_read_bytes"]) == ("kv_gather", 2 * 4 * 256 * 8 * 64 * 2)
     assert row["bytes_accessed"] == pytest.approx(2 * row["kv_read_bytes"], rel=1e-4)
+
+
+def test_what_a_collective_gathers_together_stays_apart() -> None:
+    found = rows(
+        module(
+            """%x = f32[8,64]{1,0} parameter(0)
+            %w = f32[32,16]{1,0} parameter(1)
+            %v = f32[64,64]{1,0} parameter(2)
+            %h = f32[8,64]{1,0} dot(%x, %v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+            %all = (f32[16,64]{1,0}, f32[64,16]{1,0}) all-gather(%h, %w), dimensions={0}, replica_groups={{0,1}}
+            %g = f32[16,64]{1,0} get-tuple-element(%all), index=0
+            %u = f32[64,16]{1,0} get-tuple-element(%all), index=1
+            ROOT %y = f32[16,16]{1,0} dot(%g, %u), lhs_contracting_dims={1}, rhs_contracting_dims={0}"""
+        )
+    )
+    assert [found[n]["kernel_class"] for n in ("h", "all", "y")] == ["weights", "other", "weights"]
