@@ -181,6 +181,7 @@ class _Attribution:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.names = kernel_names(module)
+        self.sorts = _sort_kernels(module)
         self.expected: list[Thunk] = []
         self.places: dict[int, int] = {}
         """Position of each placed thunk in the schedule, by the thunk's position in the flat sequence."""
@@ -224,7 +225,7 @@ class _Attribution:
     def price(self, thunk: Thunk, expected: Thunk) -> float:
         """What it costs to take a thunk for this instruction's."""
         if self.fits(thunk, expected):
-            return 0.0
+            return 0.0 if expected.kind != "kSort" or thunk.kernel is None or self.is_pass(thunk, expected) else 0.15
         both = thunk.kernel is not None and expected.kernel is not None
         return 1.2 if both and base_name(thunk.kernel or "") == base_name(expected.kernel or "") else _FAR
 
@@ -232,7 +233,10 @@ class _Attribution:
         out = []
         for thunk in thunks:
             if not _counted(thunk):
-                out.append(replace(thunk, branches=tuple((label, self.rebuilt(inside, numbers)) for label, inside in thunk.branches)))
+                contents = tuple((label, self.rebuilt(inside, numbers)) for label, inside in thunk.branches)
+                if thunk.kind == "kSequential":
+                    contents = tuple((label, _copies_named(inside)) for label, inside in contents)
+                out.append(replace(thunk, branches=contents))
                 continue
             if thunk.kind in WAITS or thunk.kind.endswith("Done"):
                 out.append(thunk)
@@ -262,16 +266,40 @@ class _Attribution:
         base = _SUFFIX.sub("", thunk.kernel)
         return base in self.names.get(expected.instruction or "", frozenset({expected.kernel})) or thunk.kernel == expected.kernel
 
+    def is_pass(self, thunk: Thunk, sort: Thunk) -> bool:
+        """Whether a kernel is called after this sort: the passes of a sort that a fusion holds go by the name of the inner one."""
+        return _SUFFIX.sub("", thunk.kernel or "") == self.sorts.get(sort.instruction or "")
+
     def continues(self, thunk: Thunk, previous: Thunk) -> bool:
         """Whether a thunk is one more kernel of the instruction before it."""
         suffixed = thunk.kernel is not None and bool(_SUFFIX.search(thunk.kernel))
         if thunk.kernel is None:
             return previous.kind == "kSort" and thunk.kind == "kCopy"
-        if previous.kind == "kSort" and previous.instruction is not None and thunk.kernel.startswith("sort"):
-            return True
+        if previous.kind == "kSort" and thunk.kernel.startswith("sort"):
+            return self.is_pass(thunk, previous) or not any(_SUFFIX.sub("", thunk.kernel) == k for k in self.sorts.values())
         if not suffixed:
             return False
         return _SUFFIX.sub("", thunk.kernel) == previous.kernel
+
+
+def _copies_named(thunks: tuple[Thunk, ...]) -> tuple[Thunk, ...]:
+    """Copies without an instruction are the next thunk's: a solver copies its operand before it overwrites it."""
+    out = list(thunks)
+    for at in range(len(out) - 2, -1, -1):
+        if out[at].kind == "kCopy" and out[at].instruction is None:
+            out[at] = replace(out[at], instruction=out[at + 1].instruction)
+    return tuple(out)
+
+
+def _sort_kernels(module: Module) -> dict[str, str]:
+    """What the first kernel of each sort is called: after the sort itself, or the one within a fusion."""
+    found = {}
+    for computation in module.computations:
+        for i in computation.instructions:
+            body = module.by_name.get(i.called[0]) if i.opcode == "fusion" and i.called else None
+            if i.opcode == "sort" or (body is not None and body.root.opcode == "sort"):
+                found[i.name] = kernel_name(body.root.name if body is not None else i.name)
+    return found
 
 
 CONTROL = frozenset({"kWhile", "kConditional", "kCommandBuffer"})
