@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 class Joined:
     """One capture, cut and joined.
 
-    `activities` holds nsys_report.columns.ACTIVITY_TABLE, then hlo_mapping.columns.LAUNCHES and `instruction_id` (int32: the row of
-    `facts`, null where not joined); `executions` holds EXECUTION_TABLE; `facts` holds hlo_mapping.columns.FACTS over all programs seen.
+    `activities` holds hlo_mapping.columns.ACTIVITIES, JOIN and LAUNCHES, then `instruction_id` (int32: the row of `facts`, null where
+    not joined) and `bears_cost` (whether its instruction's cost is its own: of several kernels of one launch, the first's). What that
+    costs is in the facts, once; `complete` writes it beside every activity. `executions` holds EXECUTION_TABLE; `facts` holds FACTS
+    over all programs seen.
     """
 
     capture: Capture
@@ -27,3 +29,9 @@ class Joined:
     facts: pa.Table
     programs: Mapping[int, Program]
     notes: tuple[str, ...] = ()
+
+    def complete(self, activities: pa.Table | None = None) -> pa.Table:
+        """All activities, or some rows of them, with class and costs: nsys_report.columns.ACTIVITY_TABLE, LAUNCHES, instruction_id."""
+        from nsys_report.executions.activities import with_costs
+
+        return with_costs(self.activities if activities is None else activities, self.facts)

@@ -56,7 +56,7 @@ class Analysis:
     @property
     def activities(self) -> pd.DataFrame:
         """A row per GPU activity (kernel, copy, memset) in time order, with its execution, instruction, class and costs."""
-        return frame(self.joined.activities.select(ACTIVITY_TABLE.names))
+        return frame(self.joined.complete().select(ACTIVITY_TABLE.names))
 
     @property
     def executions(self) -> pd.DataFrame:
@@ -114,7 +114,7 @@ class Analysis:
     def tables(self) -> dict[str, pa.Table]:
         """The tables that `--tables` writes, by file name without ending."""
         return {
-            "activities": self.joined.activities.select(ACTIVITY_TABLE.names),
+            "activities": self.joined.complete().select(ACTIVITY_TABLE.names),
             "executions": self.joined.executions.select(EXECUTION_TABLE.names),
             "instructions": self.results.instructions,
             "classes": self.results.classes,

@@ -58,7 +58,7 @@ def costs_of(view: View) -> Costs:
     """The kinds of a capture's activities."""
     kind, first = _kinds(view)
     rows = pa.array(first)
-    activities = view.joined.activities.select([*COST_COLUMNS, "kernel_class", "class_detail"]).take(rows)
+    activities = view.joined.complete(view.joined.activities.take(rows))
     found = {name: ints(activities, name) for name in COST_COLUMNS}
     values = {name: v for name, (v, _) in found.items()}
     instruction = view.instruction[first]
@@ -81,10 +81,14 @@ def costs_of(view: View) -> Costs:
 
 def _kinds(view: View) -> tuple[Ints, Ints]:
     """The kind of each activity, and an activity of each kind."""
+    activities = view.joined.activities
     code = (view.instruction + 1) * 2 + view.work
     size = 2 * (len(view.joined.facts) + 1)
+    if "bears_cost" in activities.column_names:
+        bears = activities["bears_cost"].to_numpy()
+        return _dense(code, size) if bears.all() else _dense(code * 2 + bears, size * 2)
     kind, first = _dense(code, size)
-    for name in _TELLING:
+    for name in _TELLING:  # costs written beside the activities
         value, known = ints(view.joined.activities, name)
         odd = np.flatnonzero((value != value[first][kind]) | (known != known[first][kind]))
         if len(odd):

@@ -10,14 +10,16 @@ from hlo_mapping.matching.confidence import METHODS
 from hlo_mapping.matching.join import Joined as Join
 from nsys_report.capture.arrays import nullable
 
+_INSTRUCTION = pa.field("instruction_id", pa.int32())
+WITHOUT_COSTS = pa.schema([*ACTIVITIES, *JOIN, *LAUNCHES, _INSTRUCTION, pa.field("bears_cost", pa.bool_())])
+WITH_COSTS = pa.schema([*ACTIVITIES, *JOIN, *COSTS, *LAUNCHES, _INSTRUCTION])
 BYTES = ("bytes_accessed", "weight_bytes", "kv_read_bytes", "kv_write_bytes", "flops")
 
 
 def joined_activities(activities: pa.Table, join: Join, execution_id: np.ndarray, executions: pa.Table, facts: pa.Table) -> pa.Table:
-    """ACTIVITY_TABLE, then LAUNCHES, then instruction_id (row of `facts`).
+    """ACTIVITIES, JOIN and LAUNCHES, then instruction_id (row of `facts`) and bears_cost.
 
-    `execution_id` holds each row's number in `executions`, -1 for none. An instruction's whole cost stands on the first kernel of a
-    launch and 0 on the others.
+    `execution_id` holds each row's number in `executions`, -1 for none.
     """
     columns: dict[str, pa.Array | pa.ChunkedArray] = {f.name: activities[f.name] for f in (*ACTIVITIES, *LAUNCHES)}
     columns["execution_id"] = nullable(execution_id, execution_id < 0, pa.int64())
@@ -27,14 +29,25 @@ def joined_activities(activities: pa.Table, join: Join, execution_id: np.ndarray
     columns["match_method"] = words(join.method, list(METHODS))
     columns["match_confidence"] = nullable(join.confidence, np.isnan(join.confidence), pa.float64())
     fact = fact_rows(join, facts)[join.instruction]
-    for name in ("kernel_class", "class_detail"):
-        columns[name] = take(facts[name], fact)
-    again = None if join.first_part.all() else ~join.first_part
-    for name in BYTES:
-        columns[name] = take(facts[name], fact, again)
     columns["instruction_id"] = nullable(fact.astype(np.int32), fact < 0, pa.int32())
-    schema = pa.schema([*ACTIVITIES, *JOIN, *COSTS, *LAUNCHES, pa.field("instruction_id", pa.int32())])
-    return pa.table([columns[f.name].cast(f.type) for f in schema], schema=schema)
+    columns["bears_cost"] = pa.array(join.first_part)
+    return pa.table([columns[f.name].cast(f.type) for f in WITHOUT_COSTS], schema=WITHOUT_COSTS)
+
+
+def with_costs(activities: pa.Table, facts: pa.Table) -> pa.Table:
+    """Activities of joined_activities with class and costs: ACTIVITY_TABLE, then LAUNCHES and instruction_id.
+
+    An instruction's whole cost stands on the kernel that bears it, and 0 on the others of its launch. A table that has them stays as it is.
+    """
+    if COSTS.names[0] in activities.column_names:
+        return activities
+    columns = {name: activities[name] for name in activities.column_names}
+    fact = activities["instruction_id"].fill_null(-1).to_numpy()
+    bears = activities["bears_cost"].to_numpy()
+    again = None if bears.all() else ~bears
+    for field in COSTS:
+        columns[field.name] = take(facts[field.name], fact, again if field.name in BYTES else None)
+    return pa.table([columns[f.name] for f in WITH_COSTS], schema=WITH_COSTS)
 
 
 def fact_rows(join: Join, facts: pa.Table) -> np.ndarray:

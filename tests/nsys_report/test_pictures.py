@@ -92,7 +92,7 @@ def test_two_devices_have_a_lane_each() -> None:
 def test_the_longest_bars_are_kept_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nsys_report.reports.pictures.timeline.MOST_IN_ONE", 5)
     analysis = analysed("decode")
-    table = analysis.joined.activities.slice(0, 50)
+    table = analysis.joined.complete(analysis.joined.activities.slice(0, 50))
     found = bars(table, 0, 10**9, "", "t", "", None)
     lengths = np.sort((analysis.activities.end_ns - analysis.activities.start_ns)[:50].to_numpy())
     assert sorted(found.duration_ns.tolist()) == lengths[-5:].tolist()

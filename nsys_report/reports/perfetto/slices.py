@@ -84,6 +84,7 @@ class Picture:
 def picture(joined: Joined, results: AnalysisResults, most: int = MOST_ACTIVITIES, title: str = "") -> Picture:
     """Executions, kernels by class, copies, host gaps and launching calls of a capture, as slices."""
     activities, executions, notes = _limited(joined, most)
+    activities = joined.complete(activities)
     names, tracks = Words(), Words()
     gpus = {gpu.device_id: gpu.name for gpu in joined.capture.info.gpus}
     parts = [p for p in (*_activities(activities, names, tracks, gpus), *_executions(executions, results, names, tracks, gpus)) if len(p)]

@@ -75,7 +75,7 @@ class Cutter:
     def timeline(self, row: int, program: str, role: str = "") -> Timeline:
         """The timeline of the execution in that row of the executions table."""
         rows = np.sort(self.order[self.low[row] : self.high[row]])
-        part = self.joined.activities.take(pa.array(rows))
+        part = self.joined.complete(self.joined.activities.take(pa.array(rows)))
         record = self.joined.executions.slice(row, 1).to_pylist()[0]
         origin = record["start_ns"]
         title = _title(record, part, program, role)
@@ -87,7 +87,7 @@ def stretch(joined: Joined, most: int = MOST_IN_ONE) -> Timeline | None:
     table = joined.activities
     if not len(table):
         return None
-    part = table.slice(0, most)
+    part = joined.complete(table.slice(0, most))
     origin, end = part["start_ns"][0].as_py(), pc.max(part["end_ns"]).as_py()
     title = f"{len(part):,} GPU activities in {duration(end - origin)}, the GPU busy for {share(_busy(part) / max(end - origin, 1))} of it"
     notes = (f"The first {len(part):,} of {len(table):,} activities of the capture.",) if len(table) > len(part) else ()
