@@ -99,7 +99,7 @@ def analyze(
             "roles were given, but no dump whose parameters have them", "give the dump too: --xla-dump DIR", slug="roles-without-dump"
         )
     table = (*read_table(Path(ceilings_file)), *builtin_table()) if ceilings_file is not None else builtin_table()
-    capture = open_capture(Path(capture_path), progress, ranges="xla")
+    capture = open_capture(Path(capture_path), progress, ranges="xla", everything=False)
     joined = join_capture(capture, xla_dump, overrides=overrides, progress=progress)
     if progress is not None:
         progress("analysing", 0.95)

@@ -14,7 +14,7 @@ from nsys_report.capture import activities, catalogue, tables
 from nsys_report.capture.arrays import decode
 from nsys_report.capture.catalogue import resolve
 from nsys_report.capture.device import context_devices, used_gpus
-from nsys_report.capture.model import ACTIVITY, Capture, CaptureInfo, Omitted
+from nsys_report.capture.model import ACTIVITY, GRAPH_NODES, SYNCHRONIZATIONS, Capture, CaptureInfo, Omitted
 from nsys_report.capture.parquet import ParquetSource
 from nsys_report.capture.source import Source
 from nsys_report.capture.sqlite import SqliteSource
@@ -27,15 +27,16 @@ Progress = Callable[[str, float], None]
 Ranges = Literal["all", "xla", "none"]
 
 
-def open_capture(path: str | Path, progress: Progress | None = None, *, ranges: Ranges = "all") -> Capture:
+def open_capture(path: str | Path, progress: Progress | None = None, *, ranges: Ranges = "all", everything: bool = True) -> Capture:
     """Reads an nsys export (SQLite file or Parquet directory), writing nothing; raises InputError saying what is wrong and what to do.
 
-    `ranges` chooses the NVTX ranges: all of them, only XLA's own (a capture may hold millions of others), or none.
+    `ranges` chooses the NVTX ranges: all of them, only XLA's own (a capture may hold millions of others), or none. Without `everything`
+    the creation of graph nodes and synchronisations, which no figure is made from, are left unread: their tables are empty.
     """
     source = open_source(Path(path))
     try:
         _check_contents(source)
-        return _read(source, progress or _silent, ranges)
+        return _read(source, progress or _silent, ranges, everything)
     finally:
         source.close()
         pa.default_memory_pool().release_unused()  # what reading took and left is a fifth of what is kept
@@ -85,7 +86,7 @@ def _check_contents(source: Source) -> None:
     )
 
 
-def _read(source: Source, progress: Progress, ranges: Ranges) -> Capture:
+def _read(source: Source, progress: Progress, ranges: Ranges, everything: bool) -> Capture:
     meta = _metadata(source)
     strings = Strings(source)
     progress("reading CUDA API calls", 0.0)
@@ -101,8 +102,8 @@ def _read(source: Source, progress: Progress, ranges: Ranges) -> Capture:
         activities=work,
         runtime=runtime,
         nvtx=nvtx,
-        graph_nodes=tables.read_graph_nodes(source),
-        synchronizations=tables.read_synchronizations(source, runtime),
+        graph_nodes=tables.read_graph_nodes(source) if everything else GRAPH_NODES.empty_table(),
+        synchronizations=tables.read_synchronizations(source, runtime) if everything else SYNCHRONIZATIONS.empty_table(),
         overhead=tables.read_overhead(source, strings),
         memory_usage=tables.read_memory_usage(source),
         diagnostics=tables.read_diagnostics(source),

@@ -65,13 +65,16 @@ def _records(subject: Subject) -> Iterable[Notice]:
     capture = subject.joined.capture
     kinds = _words(subject.joined.activities["activity"])
     kernels, graphs = kinds.get("kernel", 0), kinds.get("graph", 0)
-    nvtx = sum(rows for name, rows in capture.tables.items() if name.startswith("NVTX_EVENTS"))
+
+    def rows(table: str) -> int:
+        return sum(number for name, number in capture.tables.items() if name.startswith(table))
+
     recorded = {
         "kernels": kernels,
         "copies and memsets": kinds.get("memcpy", 0) + kinds.get("memset", 0),
         "API calls": len(capture.runtime),
-        "NVTX events": nvtx,
-        "synchronisations": len(capture.synchronizations),
+        "NVTX events": rows("NVTX_EVENTS"),
+        "synchronisations": rows("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"),
         "allocations": len(capture.memory_usage),
     }
     there = ", ".join(f"{count(number)} {name}" for name, number in recorded.items() if number) or "nothing"
