@@ -57,6 +57,7 @@ def _gains(found: Found) -> tuple[Fact, ...]:
         Fact("gain_ns", "to gain each time", found.gain_ns, "ns"),
         Fact("share", "of a step", found.share, "ratio"),
         Fact("tokens_per_s", "more tokens a second", found.tokens_per_s, "rate"),
+        Fact("total_gain_ns", "over the capture, in other programs too", found.total_gain_ns if found.also else None, "ns"),
     )
     return tuple(fact for fact in gains if fact.value is not None)
 

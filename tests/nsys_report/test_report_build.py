@@ -14,7 +14,7 @@ from nsys_report.analysis import analyse, find_ceilings
 from nsys_report.analysis.ceilings import override
 from nsys_report.capture.health import Health, HealthItem
 from nsys_report.capture.model import CaptureInfo, Gpu
-from nsys_report.findings.model import Figure, Finding, Place
+from nsys_report.findings.model import Elsewhere, Figure, Finding, Place
 from nsys_report.reports.build import Subject, build_report
 from nsys_report.reports.check import check_section
 from nsys_report.reports.export import document
@@ -272,7 +272,7 @@ def test_a_layer_that_repeats_is_folded_into_one() -> None:
 def test_executions_that_stand_out_are_said() -> None:
     rows = [r for n in range(12) for r in step(n * 10_000, n)]
     slow = [{**r, "end_ns": r["end_ns"] + 3000} if r["execution_id"] == 5 and r["instruction_id"] == 2 else r for r in rows]
-    assert "1 of 12 executions stand out by their kernel time: 3.00 µs more in all." in section(part(slow), "program:jit_step#1").lines
+    assert "1 of 12 executions stands out by its kernel time: 3.00 µs more in all." in section(part(slow), "program:jit_step#1").lines
 
 
 def found(**more: object) -> Finding:
@@ -314,3 +314,9 @@ def test_findings_open_the_page_with_what_they_would_give_back() -> None:
     assert first["facts"]["wasted_bytes"]["text"] == "600 kB"
     assert first["places"]["rows"][0]["source"] == "model.py:12"
     assert second["gains"] == {}
+
+
+def test_a_cause_in_several_programs_says_what_it_is_ranked_by() -> None:
+    also = (Elsewhere("jit_other", 2, 100.0, 5),)
+    report = build_report([subject(DECODE, xla_dump=DUMP, findings=(found(also=also, total_gain_ns=1400.0),))], "test")
+    assert "300 ns to gain each time, 3.0 % of a step, 1.40 µs over the capture, in other programs too; sure" in render(report, 200)
