@@ -18,6 +18,11 @@ class HloError(Exception):
         self.message = message
         self.hint = hint
 
+    @property
+    def brief(self) -> str:
+        """The message in one line: without an excerpt."""
+        return self.message.partition("\n")[0]
+
 
 class HloSyntaxError(HloError):
     """Text that cannot be read as HLO; `location` is file:line:column and `excerpt` the line with carets below."""

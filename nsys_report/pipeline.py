@@ -67,7 +67,7 @@ def _facts(found: Join, overrides: RoleOverrides | None) -> tuple[pa.Table, tupl
             if program.module is not None:
                 tables.append(instruction_facts(program, overrides))
         except HloError as error:
-            unread.append(f"{program.name} (program {program.number}): classes and bytes are unknown: {error.message}")
+            unread.append(f"program {program.name} ({program.number}): classes and bytes are unknown: {error.brief}")
     return (pa.concat_tables(tables).unify_dictionaries().combine_chunks() if tables else FACTS.empty_table()), tuple(unread)
 
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from nsys_report.analysis.whatif import predict
 from nsys_report.errors import UsageError
+from nsys_report.reports.units import visible
 
 if TYPE_CHECKING:
     from nsys_report.analysis.results import AnalysisResults
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What to keep: programs by name or name#number, executions by id, classes by name; empty keeps all."""
+    """What to keep: programs by name, number or name#number, executions by id, classes by name; empty keeps all."""
 
     modules: tuple[str, ...] = ()
     executions: tuple[int, ...] = ()
@@ -76,25 +77,33 @@ class Selection:
                 )
                 raise UsageError(f"no execution {missing[0]} in this capture", there)
             mask &= np.isin(ids, self.executions)
+        if not mask.any() and len(table):
+            asked, names = f"{_things('execution', self.executions)}", f"{_things('program', self.modules)}"
+            raise UsageError(f"{asked} is not of {names}", "leave one of --execution and --module out")
         return mask
 
 
+def _things(name: str, values: Sequence[object]) -> str:
+    return f"{name} {' or '.join(map(str, values))}"
+
+
 def _with_names(table: pa.Table, wanted: Sequence[str]) -> np.ndarray:
-    """Rows of the programs of those names, or name#number. Raises UsageError for a name that is not there."""
+    """Rows of the programs of those names, numbers or name#number. Raises UsageError for a name that is not there."""
     names, numbers = table["hlo_module"].to_pylist(), table["program_id"].to_pylist()
-    full = [f"{name}#{number}" for name, number in zip(names, numbers, strict=True)]
+    programs = [(name, str(number), f"{name}#{number}") for name, number in zip(names, numbers, strict=True)]
     mask = np.zeros(len(table), bool)
     for text in wanted:
-        hits = np.array([text in pair for pair in zip(names, full, strict=True)], bool)
+        hits = np.array([text in ways for ways in programs], bool)
         if not hits.any():
-            raise UsageError(f"no program {text!r} ran in this capture", _nearest(text, {n for n in names if n is not None}))
+            known = {visible(n) for n in names if n is not None}
+            raise UsageError(f"no program {text!r} ran in this capture", _nearest(text, known, {visible(full) for *_, full in programs}))
         mask |= hits
     return mask
 
 
-def _nearest(text: str, names: Iterable[str]) -> str:
+def _nearest(text: str, names: Iterable[str], full: Iterable[str]) -> str:
     known = sorted(names)
-    close = difflib.get_close_matches(text, known, 3)
+    close = difflib.get_close_matches(text, sorted(full) if "#" in text else known, 3)
     if close:
         return f"did you mean {' or '.join(close)}?"
     return f"there are {', '.join(known[:8])}{', …' if len(known) > 8 else ''}" if known else "it holds no execution of an XLA program"

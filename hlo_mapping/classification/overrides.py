@@ -143,9 +143,11 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise OverrideError(f"there is no file {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise OverrideError(f"{path} cannot be read: {error}") from None
+        raise OverrideError(f"there is no file {path}", "Check the path.") from None
+    except OSError as error:
+        raise OverrideError(f"{path} cannot be read: {error.strerror or error}", "Check the path, and that you may read it.") from None
+    except UnicodeDecodeError:
+        raise OverrideError(f"{path} is no text", "Give a roles file (TOML) or a manifest (JSON).") from None
 
 
 def _role(word: str, path: Path) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from hlo_mapping.errors import DumpError
 
@@ -56,7 +59,22 @@ def parse_file_name(file_name: str) -> FileName | None:
 
 def read_text(path: Path) -> str:
     """The text of a dump file. Bytes that are not UTF-8 (XLA writes any bytes in strings) come as \\xNN. DumpError if unreadable."""
+    with _reading(path) as stream:
+        return stream.read()
+
+
+def read_start(path: Path, letters: int) -> str:
+    """The first letters of a dump file, like read_text."""
+    with _reading(path) as stream:
+        return stream.read(letters)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[TextIO]:
     try:
-        return path.read_text(encoding="utf-8", errors="backslashreplace")
+        if not (path.is_file() or path.is_dir()) and path.exists():  # a pipe would be waited for
+            raise DumpError(f"cannot read {path}: it is a pipe or device")
+        with path.open(encoding="utf-8", errors="backslashreplace") as stream:
+            yield stream
     except OSError as error:
         raise DumpError(f"cannot read {path}: {error.strerror or error}") from error

@@ -50,8 +50,10 @@ class DumpIndex:
     def _header_name(self, number: int) -> str:
         for suffix in (files.OPTIMIZED, files.BEFORE):
             if path := self._files[number].get(suffix):
-                with path.open(encoding="utf-8", errors="backslashreplace") as stream:
-                    found = _HEADER_NAME.match(stream.read(4096))
+                try:
+                    found = _HEADER_NAME.match(files.read_start(path, 4096))
+                except DumpError:  # said when the program is read
+                    continue
                 if found:
                     return found[1]
         return f"module_{number}"
@@ -85,7 +87,7 @@ def _list(directory: Path) -> list[str]:
     except NotADirectoryError:
         raise DumpError(f"{directory} is a file", "Give the directory that --xla_dump_to named, not one file of it.") from None
     except OSError as error:
-        raise DumpError(f"cannot read {directory}: {error.strerror}") from error
+        raise DumpError(f"cannot read {directory}: {error.strerror}", "Check the path, and that you may read it.") from error
 
 
 def _newest(directory: Path, number: int, entries: list[tuple[FileName, str]], problems: list[str]) -> list[tuple[FileName, str]]:
@@ -97,13 +99,21 @@ def _newest(directory: Path, number: int, entries: list[tuple[FileName, str]], p
         entries = [(entry, name) for entry, name in entries if entry.timestamp == newest]
     modules = {entry.name for entry, _ in entries if entry.name}
     if len(modules) > 1:
-        latest = max(entries, key=lambda item: (bool(item[0].name), (directory / item[1]).stat().st_mtime_ns))[0].name
+        latest = max(entries, key=lambda item: (bool(item[0].name), _written_ns(directory / item[1])))[0].name
         problems.append(
             f"number {number} stands for several modules ({', '.join(sorted(modules))}), as when processes share a dump directory; "
             f"{latest}, written last, is used"
         )
         entries = [(entry, name) for entry, name in entries if entry.name in ("", latest)]
     return entries
+
+
+def _written_ns(path: Path) -> int:
+    """When a file was written; 0 for a link to nothing."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _nothing_found(directory: Path, names: list[str], entries: Iterable[tuple[FileName, str]]) -> DumpError:
@@ -117,7 +127,8 @@ def _nothing_found(directory: Path, names: list[str], entries: Iterable[tuple[Fi
         return DumpError(f"the dump in {directory} holds protos only", f"Write it as text: {_FLAGS}.")
     if not suffixes:
         shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-        return DumpError(f"{directory} holds no XLA dump, but {len(names)} other files ({shown})", f"Write a dump with {_FLAGS}.")
+        files_there = "1 other file" if len(names) == 1 else f"{len(names)} other files"
+        return DumpError(f"{directory} holds no XLA dump, but {files_there} ({shown})", f"Write a dump with {_FLAGS}.")
     held = ", ".join(f"{count} {suffix}" for suffix, count in suffixes.most_common())
     if files.CPU_OPTIMIZED in suffixes:
         hint = f"Only CPU modules were compiled into it. Run on the GPU with {_FLAGS}."
@@ -129,6 +140,9 @@ def _nothing_found(directory: Path, names: list[str], entries: Iterable[tuple[Fi
 def _dump_below(directory: Path, names: list[str]) -> Path | None:
     for name in names[:100]:
         inner = directory / name
-        if inner.is_dir() and any((p := parse_file_name(n)) and p.suffix == files.OPTIMIZED for n in os.listdir(inner)):
-            return inner
+        try:
+            if inner.is_dir() and any((p := parse_file_name(n)) and p.suffix == files.OPTIMIZED for n in os.listdir(inner)):
+                return inner
+        except OSError:  # a directory that is not ours to read
+            continue
     return None

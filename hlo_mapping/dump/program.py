@@ -59,7 +59,7 @@ def _read_module(path: Path | None, problems: list[str]) -> Module | None:
     try:
         return parse_module(files.read_text(path), str(path))
     except HloError as error:
-        problems.append(error.message)
+        problems.append(error.brief)
         return None
 
 
@@ -85,5 +85,5 @@ def _read_optional(path: Path, problems: list[str]) -> str:
     try:
         return files.read_text(path)
     except HloError as error:
-        problems.append(error.message)
+        problems.append(error.brief)
         return ""

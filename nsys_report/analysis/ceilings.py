@@ -11,10 +11,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from nsys_report.errors import UsageError
+from nsys_report.errors import InputError, UsageError
 
 COMPUTE_TYPES = ("bf16", "tf32", "f32", "fp8", "int8")
 OVERRIDE_NAMES = ("measured", "nominal", *COMPUTE_TYPES)
+LEAST, MOST = 1e-3, 1e9
+"""GB/s and TFLOPS that a ceiling may have: beyond lie slips of the unit, and figures that no longer fit a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,10 @@ def parse_overrides(texts: Iterable[str]) -> dict[str, float]:
             value = -1.0
         if not 0 < value < float("inf"):
             raise UsageError(f"not a positive number: {text!r}", "bandwidths are in GB/s, compute ceilings in TFLOPS: measured=233")
+        if not LEAST <= value <= MOST:
+            raise UsageError(f"no ceiling of a GPU: {text!r}", "bandwidths are in GB/s, compute ceilings in TFLOPS: measured=233")
+        if name in values:
+            raise UsageError(f"two values for the ceiling {name}: {values[name]:g} and {value:g}", "give each ceiling once")
         values[name] = value
     return values
 
@@ -131,11 +137,22 @@ def builtin_table() -> tuple[GpuEntry, ...]:
 
 
 def read_table(path: Path) -> tuple[GpuEntry, ...]:
-    """A table of GPUs from a TOML file of the same form; UsageError where it cannot be read."""
+    """A table of GPUs from a TOML file of the same form; InputError where it cannot be read or holds no GPU."""
     try:
-        return parse_table(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, re.error) as error:
-        raise UsageError(f"{path}: not a table of ceilings: {error}", "see analysis/data/ceilings.toml for its form") from error
+        table = parse_table(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}", "check the path", slug="ceilings-unreadable") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not a table of ceilings but no text at all", _TABLE_HINT, slug="ceilings") from error
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, AttributeError, re.error) as error:
+        found = f"an entry lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise InputError(f"{path}: not a table of ceilings: {found}", _TABLE_HINT, slug="ceilings") from error
+    if not table:
+        raise InputError(f"{path}: a table of ceilings without a GPU: it has no [[gpu]]", _TABLE_HINT, slug="ceilings")
+    return table
+
+
+_TABLE_HINT = "`nsys-report ceilings measure --write FILE` writes such a table"
 
 
 def parse_table(document: Mapping[str, Any]) -> tuple[GpuEntry, ...]:

@@ -18,7 +18,7 @@ from nsys_report.capture.model import ACTIVITY, GRAPH_NODES, SYNCHRONIZATIONS, C
 from nsys_report.capture.parquet import ParquetSource
 from nsys_report.capture.source import Source
 from nsys_report.capture.sqlite import SqliteSource
-from nsys_report.capture.sqlite_checks import EXPORT_HINT
+from nsys_report.capture.sqlite_checks import EXPORT_HINT, unreadable
 from nsys_report.capture.strings import Strings
 from nsys_report.errors import InputError
 
@@ -42,13 +42,28 @@ def open_capture(path: str | Path, progress: Progress | None = None, *, ranges: 
         pa.default_memory_pool().release_unused()  # what reading took and left is a fifth of what is kept
 
 
+def check_capture(path: str | Path) -> None:
+    """Raises the InputError that open_capture would raise before it reads: asked of several captures before the first is read."""
+    source = open_source(Path(path))
+    try:
+        _check_contents(source)
+    finally:
+        source.close()
+
+
 def _silent(text: str, share: float) -> None:
     """Progress that nobody watches."""
 
 
 def open_source(path: Path) -> Source:
     """The store at the path; raises InputError when there is none that can be read."""
-    if not path.is_dir():
+    try:
+        is_directory = path.is_dir()
+        if is_directory:
+            next(path.iterdir(), None)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if not is_directory:
         return SqliteSource(path)
     if any(path.glob("*.parquet")):
         return ParquetSource(path)

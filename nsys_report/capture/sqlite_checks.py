@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from pathlib import Path
 from urllib.parse import quote
 
@@ -28,14 +29,16 @@ _KNOWN_STARTS = {
 def check_file(path: Path) -> bytes:
     """The 100-byte header of a whole SQLite file; raises InputError for anything else."""
     try:
-        size = path.stat().st_size
+        found = path.stat()
+        size = found.st_size
+        if not stat.S_ISREG(found.st_mode):  # a pipe would be waited for
+            raise InputError(f"{path}: not a file on a disk but a pipe or device", "write it to a file first", slug="capture-unreadable")
         with path.open("rb") as file:
             header = file.read(_HEADER_BYTES)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file", "check the path to the capture", slug="capture-missing") from None
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError(f"{path}: cannot be read: {reason}", "check that you may read it", slug="capture-unreadable") from error
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+        raise unreadable(path, error) from error
     if path.suffix in (".nsys-rep", ".qdrep", ".qdstrm"):
         raise InputError(
             f"{path}: this is the profiler's own report, not an export of it",
@@ -48,6 +51,12 @@ def check_file(path: Path) -> bytes:
         raise InputError(f"{path}: not an SQLite database; found {_what_starts(header)}", EXPORT_HINT, slug="capture-not-sqlite")
     _check_size(path, header, size)
     return header
+
+
+def unreadable(path: Path, error: OSError | ValueError) -> InputError:
+    """The error for a path that the system does not open."""
+    reason = getattr(error, "strerror", None) or str(error)
+    return InputError(f"{path}: cannot be read: {reason}", "check the path, and that you may read it", slug="capture-unreadable")
 
 
 def quote_shell(path: Path) -> str:
@@ -97,7 +106,7 @@ def read_only_uri(path: Path, header: bytes) -> str:
     `immutable` keeps SQLite from locking or creating files, but also from seeing a write-ahead log, so a log that holds something rules
     it out. A file in WAL mode without such a log is not probed, because even a read-only connection would create one.
     """
-    base = "file://" + quote(str(path.resolve()))
+    base = "file://" + quote(os.fsencode(path.resolve()))
     if _holds_something(path, "-wal"):
         return f"{base}?mode=ro"
     if header[18:20] == b"\x01\x01":

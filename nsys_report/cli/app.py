@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 an input cannot be used, 2 wrong usage, 3 less was joined 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -80,6 +81,9 @@ def group() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs a command line (`sys.argv` without one) and exits."""
+    for name in ("SIGTERM", "SIGHUP"):  # ended from outside, no half-written file is left either
+        if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) == signal.SIG_DFL:
+            signal.signal(getattr(signal, name), _end)
     sys.exit(run(arguments))
 
 
@@ -109,6 +113,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _explain(error)
 
 
+def _end(number: int, _frame: object) -> NoReturn:
+    """Ends as a shell expects of a signal, with the clean-up of an exit."""
+    raise SystemExit(128 + number)
+
+
 def _explain(error: Exception) -> int:
     """Prints an error for a person and gives the exit code."""
     from hlo_mapping.errors import HloError
@@ -122,7 +131,7 @@ def _explain(error: Exception) -> int:
     elif isinstance(error, MemoryError):
         _say("not enough memory for this capture", "trace a shorter window, or run on a machine with more memory")
     elif isinstance(error, OSError):
-        _say(f"{error.filename or 'the output'}: {error.strerror or error}", "check the path and its permissions")
+        _say(f"{error.filename or 'the output'}: {error.strerror or error}", "check the path, its permissions and the disk")
     else:
         _say(f"this program failed where it should not: {type(error).__name__}: {error}", "run it again with --debug for the traceback")
     return 1

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nsys_report.cli.options import A_PATH
 from nsys_report.cli.page import show
 
 if TYPE_CHECKING:
@@ -25,9 +26,7 @@ def command(ctx: click.Context) -> None:
 
 
 @command.command("measure")
-@click.option(
-    "--write", "target", metavar="FILE", type=click.Path(path_type=Path), help="TOML file that the entry is added to or renewed in."
-)
+@click.option("--write", "target", metavar="FILE", type=A_PATH, help="TOML file that the entry is added to or renewed in.")
 @click.option(
     "--with", "backend", type=click.Choice(["jax", "cupy", "torch"]), help="Framework to measure with.  [default: the first that works]"
 )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hlo_mapping.dump.index import DumpIndex
     from hlo_mapping.summary import ProgramSummary
 
+DUMP_HINT = "Let the run end before its dump is read, and copy whole directories."
 MOST_READ = 400
 """Programs that are read where the dump has more: the largest."""
 
@@ -34,6 +35,7 @@ def command(directory: Path, names: tuple[str, ...], top: int, roles: Path | Non
     Without --module, the program with the largest parameters is shown in detail.
     """
     from hlo_mapping.dump.index import index_dump
+    from hlo_mapping.errors import DumpError
     from nsys_report.reports.dump_page import program_sections, programs_section
     from nsys_report.role_files import overrides_from
 
@@ -42,6 +44,9 @@ def command(directory: Path, names: tuple[str, ...], top: int, roles: Path | Non
     numbers = _chosen(dump, names)
     read = numbers if names or not top else _largest(dump, numbers)
     summaries, problems = _summaries(dump, read, overrides)
+    if not summaries:
+        rest = f" (and {len(problems) - 1:,} more like it)" if len(problems) > 1 else ""
+        raise DumpError(f"none of {len(read):,} programs can be read: {problems[0] if problems else 'they hold nothing'}{rest}", DUMP_HINT)
     remarks = [*_unread(dump, numbers, read), *dump.problems, *problems]
     sections = [] if names else [programs_section(summaries, str(directory), remarks, top or None)]
     detailed = summaries if names else sorted(summaries, key=lambda s: -sum(p.bytes for p in s.parameters))[:1]

@@ -10,7 +10,41 @@ import click
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 CLASSES = ("weights", "kv_write", "kv_gather", "attention", "other")
-A_PATH = click.Path(path_type=Path)
+
+
+class PathType(click.Path):
+    """A path, judged by whoever opens it; an empty one, as of a variable that is not set, is not taken for the directory at hand."""
+
+    name = "path"
+
+    def __init__(self, *, allow_dash: bool = False) -> None:
+        super().__init__(readable=False, allow_dash=allow_dash, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("the path is empty; is a variable not set?", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class ShareType(click.FloatRange):
+    """A share of a whole, from 0 to 1."""
+
+    name = "share"
+
+    def __init__(self) -> None:
+        super().__init__(0, 1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            share = float(value)
+        except ValueError:
+            share = -1.0
+        if not 0 <= share <= 1:  # nor is it "nan", which click lets pass
+            self.fail(f"{value!r} is no share from 0 to 1, such as 0.95.", param, ctx)
+        return share
+
+
+A_PATH = PathType()
 
 captures_argument = click.argument("captures", metavar="CAPTURE...", nargs=-1, required=True, type=A_PATH)
 

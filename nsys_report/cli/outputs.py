@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,13 +69,19 @@ def _write_tables(finished: Finished, directory: Path) -> None:
     """One capture's tables stand in the directory itself, those of several in a folder each."""
     from nsys_report.reports.export import write_tables
 
-    for name, analysis in finished.analyses.items():
-        write_tables(analysis.tables(), directory / folder_name(name) if len(finished.analyses) > 1 else directory)
+    for analysis, target in _folders(finished, directory):
+        write_tables(analysis.tables(), target)
 
 
-def folder_name(part: str) -> str:
-    """A part's name as the name of one folder."""
-    return re.sub(r"[^\w.-]+", "-", part).strip("-").removesuffix(".sqlite")
+def _folders(finished: Finished, directory: Path) -> list[tuple[Analysis, Path]]:
+    """Each analysis with the directory of its files: the one given, or of several analyses a folder in it, called after its part."""
+    from nsys_report.reports.export import distinct_stems
+
+    analyses = list(finished.analyses.values())
+    if len(analyses) == 1:
+        return [(analyses[0], directory)]
+    stems = distinct_stems((name.removesuffix(".sqlite") for name in finished.analyses), "capture")
+    return [(analysis, directory / stem) for analysis, stem in zip(analyses, stems, strict=True)]
 
 
 def _write_markdown(finished: Finished, path: Path) -> None:
@@ -120,8 +125,7 @@ def _write_png(finished: Finished, directory: Path) -> None:
     from nsys_report.reports.figures.files import write_png
     from nsys_report.reports.pictures.build import build_pictures
 
-    for name, analysis in finished.analyses.items():
-        target = directory / folder_name(name) if len(finished.analyses) > 1 else directory
+    for (analysis, target), name in zip(_folders(finished, directory), finished.analyses, strict=True):
         write_png(build_pictures(analysis.subject(name)), target)
 
 

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import click
 
+from nsys_report.cli.options import A_PATH
+
 dumps_option = click.option(
     "--xla-dump",
     "dumps",
     metavar="DIR",
-    type=click.Path(path_type=Path),
+    type=A_PATH,
     multiple=True,
     help="What XLA wrote with --xla_dump_to=DIR in the same run. Of several captures: once for all, or once for each.",
 )

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsys_report.cli.options import captures_argument, ceiling_option, ceilings_file_option, narrowing_options, role_options, what_if_option
+from nsys_report.cli.options import (
+    PathType,
+    ShareType,
+    captures_argument,
+    ceiling_option,
+    ceilings_file_option,
+    narrowing_options,
+    role_options,
+    what_if_option,
+)
 from nsys_report.cli.outputs import OUTPUTS, Finished, Output
 from nsys_report.cli.page import report_text
 from nsys_report.cli.pairs import dumps_option, pairs, part_names
@@ -18,10 +27,13 @@ if TYPE_CHECKING:
     from nsys_report.notebook import Analysis
 
 
+THINGS = {"FILE": "file", "DIR": "directory"}
+
+
 def output_options(command: Any) -> Any:
     """One option for each kind of file."""
     for output in reversed(OUTPUTS):
-        kind = click.Path(path_type=Path, allow_dash=True)
+        kind = PathType(allow_dash=True)
         command = click.option(output.option, output.key, metavar=output.metavar, type=kind, help=output.about)(command)
     return command
 
@@ -35,7 +47,7 @@ def output_options(command: Any) -> Any:
 @what_if_option
 @narrowing_options
 @output_options
-@click.option("--min-coverage", type=click.FloatRange(0, 1), help="Exit 3 where less of the kernel time is joined with confidence.")
+@click.option("--min-coverage", metavar="SHARE", type=ShareType(), help="Exit 3 where less of the kernel time is joined with confidence.")
 def command(
     captures: tuple[Path, ...],
     dumps: tuple[Path, ...],
@@ -58,15 +70,18 @@ def command(
     from nsys_report import __version__
     from nsys_report.analysis.ceilings import parse_overrides
     from nsys_report.analysis.whatif import parse_scenarios
+    from nsys_report.capture import check_capture
     from nsys_report.reports.build import build_report
     from nsys_report.selection import Selection
 
     wanted = [(output, path) for output in OUTPUTS if (path := paths[output.key]) is not None]
-    _check_outputs(wanted)
+    _check_outputs(wanted, [*captures, *dumps, *(p for p in (roles, manifest, ceilings_file) if p is not None)])
     matched = pairs(captures, dumps)
     selection = Selection(modules, executions, classes)
     given = parse_overrides(ceilings)
     parse_scenarios(scenarios)  # refused before the long work
+    for capture in captures[1:]:
+        check_capture(capture)
     analyses = {}
     for name, (capture, dump) in zip(part_names(captures), matched, strict=True):
         known: dict[str, Any] = {"roles": roles, "manifest": manifest, "ceilings": given, "ceilings_file": ceilings_file}
@@ -85,27 +100,44 @@ def _analyze(capture: Path, dump: Path | None, known: Mapping[str, Any], label: 
         return analyze(capture, dump, progress=progress, **known)
 
 
-def _check_outputs(wanted: Sequence[tuple[Output, Path]]) -> None:
-    """Raises before the long work where an output cannot be written."""
+def _check_outputs(wanted: Sequence[tuple[Output, Path]], inputs: Sequence[Path]) -> None:
+    """Raises before the long work where an output cannot be written, or would be written over another or over an input."""
     if sum(str(path) == "-" for _, path in wanted) > 1:
         raise click.UsageError("only one output can go to stdout")
+    taken: dict[Path, tuple[str, bool]] = {path.absolute().resolve(): ("an input", True) for path in inputs}
     for output, path in wanted:
-        if str(path) != "-":
-            output.require(path)
-        elif output.to_stdout is None:
-            raise click.UsageError(f"{output.option} writes no stream: name a {output.metavar.lower()}")
+        if str(path) == "-":
+            if output.to_stdout is None:
+                raise click.UsageError(f"{output.option} writes no stream: name a {THINGS[output.metavar]}")
+            continue
+        output.require(path)
+        place, alone = path.absolute().resolve(), output.metavar == "FILE"
+        holder, holds = taken.get(place, ("", False))
+        if holder and (alone or holds) and not path.is_char_device():
+            raise click.UsageError(f"{output.option} {path} is {holder} already: name another {THINGS[output.metavar]}")
+        taken[place] = (f"the {THINGS[output.metavar]} of {output.option}", alone)
 
 
 def _deliver(finished: Finished, wanted: Sequence[tuple[Output, Path]]) -> None:
-    """Writes the files, then the page; a file that goes to stdout stands in the page's stead."""
-    streamed = None
+    """Writes the files, then the page; a file that goes to stdout stands in the page's stead.
+
+    What cannot be written keeps nothing else from being written: the error comes at the end.
+    """
+    from nsys_report.errors import InputError
+
+    streamed, failed = None, []
     for output, path in wanted:
         if str(path) == "-" and output.to_stdout is not None:
             streamed = output.to_stdout(finished)
-        else:
+            continue
+        try:
             output.write(finished, path)
             click.echo(f"wrote {path}", err=True)
+        except InputError as error:
+            failed.append(error)
     click.echo(report_text(finished.report) if streamed is None else streamed, nl=False)
+    if failed:
+        raise InputError("\n".join(error.message for error in failed), failed[0].hint, failed[0].slug)
 
 
 def _gate(analyses: Mapping[str, Analysis], least: float | None) -> None:

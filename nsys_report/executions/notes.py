@@ -18,7 +18,7 @@ def join_notes(join: Join, dump: DumpIndex | None, without_work: Mapping[str, in
         notes.append(f"{count} annotated executions of {module} have no activity in the capture: their GPU records are missing")
     for program in join.programs.values():
         if program.problems and any(e.program is program for e in join.executions):
-            notes.append(f"{program.name} (program {program.number}): {'; '.join(program.problems)}")
+            notes.append(f"program {program.name} ({program.number}): {'; '.join(program.problems)}")
     return tuple(notes)
 
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from nsys_report.reports.export import write_folder
+from nsys_report.reports.export import distinct_stems, write_folder
 from nsys_report.reports.model import Report, Table
 from nsys_report.reports.units import Value, visible
 
@@ -39,15 +38,9 @@ def _value(value: Value) -> Value:
 
 def files(report: Report) -> dict[str, str]:
     """The text of each file by its name; every table has one, named by its section, of several captures behind the capture."""
-    found: dict[str, str] = {}
-    for name, table in _tables(report):
-        stem = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "table"
-        unique, number = stem, 1
-        while f"{unique}.csv" in found:
-            number += 1
-            unique = f"{stem}-{number}"
-        found[f"{unique}.csv"] = csv_text(table)
-    return found
+    named = list(_tables(report))
+    stems = distinct_stems((name for name, _ in named), "table")
+    return {f"{stem}.csv": csv_text(table) for stem, (_, table) in zip(stems, named, strict=True)}
 
 
 def _tables(report: Report) -> Iterator[tuple[str, Table]]:

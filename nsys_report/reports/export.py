@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from nsys_report.errors import InputError
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 STDOUT = "-"
+LONGEST_STEM = 150
+"""Bytes of a file name before its ending: most disks take 255."""
 
 
 def document(report: Report) -> dict[str, Any]:
@@ -133,6 +137,8 @@ def write_folder(directory: Path, files: Mapping[str, Callable[[Path], object]])
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".writing-", dir=directory) as folder:
             for name, write in files.items():
+                if (directory / name).is_dir():
+                    raise IsADirectoryError(f"{name} in it is a directory")
                 write(Path(folder) / name)
             for name in files:
                 os.replace(Path(folder) / name, directory / name)
@@ -140,12 +146,12 @@ def write_folder(directory: Path, files: Mapping[str, Callable[[Path], object]])
 
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Lets `write` fill a file beside `path` and moves it there when it is whole. Raises InputError where that cannot be done."""
-    path = path.resolve()
     with _failing(path):
         if path.exists() and not path.is_file():  # a pipe or device has nothing to keep whole
             with path.open("wb") as out:
                 write(out)
             return
+        path = path.resolve()
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
             with os.fdopen(handle, "wb") as out:
@@ -167,10 +173,10 @@ def require_file(path: Path) -> None:
     """Raises InputError where a file cannot be written: asked before the long work, not after it."""
     if path.is_dir():
         raise InputError(f"cannot write {path}: it is a directory", "name a file", slug="output")
+    _require_no_file_above(path)
     if not path.parent.is_dir():
-        raise InputError(
-            f"cannot write {path}: there is no directory {path.parent}", f"make it first: mkdir -p {path.parent}", slug="output"
-        )
+        hint = f"make it first: mkdir -p {quote(str(path.parent))}"
+        raise InputError(f"cannot write {path}: there is no directory {path.parent}", hint, slug="output")
     if path.exists() and not path.is_file():
         return
     if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
@@ -181,9 +187,32 @@ def require_directory(path: Path) -> None:
     """Raises InputError where a directory can be neither made nor written into."""
     if path.exists() and not path.is_dir():
         raise InputError(f"cannot write into {path}: it is a file", "name a directory", slug="output")
+    _require_no_file_above(path)
     nearest = next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         raise InputError(f"cannot write into {path}: permission denied", "name a directory of your own", slug="output")
+
+
+def _require_no_file_above(path: Path) -> None:
+    above = next((p for p in path.parents if p.exists()), None)
+    if above is not None and not above.is_dir():
+        raise InputError(f"cannot write {path}: {above} is a file, not a directory", "name another path", slug="output")
+
+
+def distinct_stems(names: Iterable[str], otherwise: str) -> list[str]:
+    """A file name without ending for each name, no two alike whatever case counts for, none hidden, and none too long for a disk."""
+    found: list[str] = []
+    taken: set[str] = set()
+    for name in names:
+        plain = re.sub(r"[^\w.-]+", "-", name).strip("-.")
+        stem = plain if len(plain.encode()) <= LONGEST_STEM else f"{plain.encode()[:LONGEST_STEM].decode(errors='ignore')}-"
+        unique, number = stem or otherwise, 1
+        while unique.lower() in taken:
+            number += 1
+            unique = f"{stem.rstrip('-') or otherwise}-{number}"
+        taken.add(unique.lower())
+        found.append(unique)
+    return found
 
 
 @contextmanager

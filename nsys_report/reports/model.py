@@ -86,6 +86,8 @@ class Row:
     values: tuple[Value, ...]
     marks: tuple[Mark, ...] = ()
     is_total: bool = False
+    labels: tuple[tuple[str, str], ...] = ()
+    """(column key, text): what pages show in the raw value's stead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +113,8 @@ class Table:
     def texts(self, row: Row) -> tuple[str, ...]:
         """A row in words, each mark beside its figure."""
         signs = {mark.column: mark.sign for mark in row.marks}
-        pairs = zip(self.columns, row.values, strict=True)
-        return tuple(words(c.unit, v) + (f" {signs[c.key]}" if c.key in signs else "") for c, v in pairs)
+        shown = {**{c.key: v for c, v in zip(self.columns, row.values, strict=True)}, **dict(row.labels)}
+        return tuple(words(c.unit, shown[c.key]) + (f" {signs[c.key]}" if c.key in signs else "") for c in self.columns)
 
     def shown(self) -> tuple[Row, ...]:
         """The rows that a short page shows: the first `lead`, and every total."""

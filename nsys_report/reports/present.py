@@ -75,6 +75,7 @@ def present(
     *,
     marks: Callable[[Record], tuple[Mark, ...]] = no_marks,
     words: Mapping[str, Callable[[Record], Value]] | None = None,
+    labels: Mapping[str, Callable[[Record], str]] | None = None,
     total: Record | None = None,
     notes: tuple[str, ...] = (),
     lead: int | None = None,
@@ -82,14 +83,16 @@ def present(
 ) -> Table:
     """A table of the report from an Arrow table, its rows in the order given.
 
-    `marks` gives a row's doubts; `words` replaces the value of a column; `total` is a last row by column key.
+    `marks` gives a row's doubts; `words` replaces the value of a column, `labels` only what pages show of it;
+    `total` is a last row by column key.
     """
     columns = columns_of(data.schema, shows)
     own = words or {}
     rows = []
     for record in data.to_pylist():
         values = tuple(own[c.key](record) if c.key in own else record[c.key] for c in columns)
-        rows.append(Row(values, tuple(mark for mark in marks(record) if any(c.key == mark.column for c in columns))))
+        doubts = tuple(mark for mark in marks(record) if any(c.key == mark.column for c in columns))
+        rows.append(Row(values, doubts, labels=tuple((key, label(record)) for key, label in (labels or {}).items())))
     if total is not None:
         rows.append(Row(tuple(total.get(c.key) for c in columns), is_total=True))
     return Table(key, title, columns, tuple(rows), notes, lead, in_full)

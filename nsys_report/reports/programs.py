@@ -97,10 +97,10 @@ def modules_table(modules: pa.Table, top: int | None = None) -> Table:
         notes.append(f"{things(left_out, 'execution')} cut off by the window or lost records: counted, but in no other figure")
     names = Counter(modules["hlo_module"].to_pylist())
 
-    def name(record: Record) -> Value:
-        return title_of(record) if names[record["hlo_module"]] > 1 else _name(record)
+    def name(record: Record) -> str:
+        return title_of(record) if names[record["hlo_module"]] > 1 else str(_name(record))
 
-    return present(modules, MODULES, "modules", "Programs", words={"hlo_module": name}, notes=tuple(notes), lead=top)
+    return present(modules, MODULES, "modules", "Programs", labels={"hlo_module": name}, notes=tuple(notes), lead=top)
 
 
 def _name(record: Record) -> Value:

@@ -203,6 +203,38 @@ def test_something_else(tmp_path: Path) -> None:
     assert "holds no XLA dump, but 2 other files (a.txt, b.txt)" in fail(tmp_path).message
 
 
+def test_one_thing_else_is_not_plural(tmp_path: Path) -> None:
+    write(tmp_path, "a.txt")
+    assert "but 1 other file (a.txt)" in fail(tmp_path).message
+
+
+def test_a_directory_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    error = fail(tmp_path / "loop")
+    assert "cannot read" in error.message and error.hint
+
+
+def test_files_that_cannot_be_read_are_a_problem_of_their_program_alone(tmp_path: Path) -> None:
+    """Links to nothing and to themselves, a directory, and a pipe, which must not be waited for."""
+    write(tmp_path, "module_0001.f.sm_9.0a_gpu_after_optimizations.txt")
+    (tmp_path / "module_0002.f.sm_9.0a_gpu_after_optimizations.txt").symlink_to("nowhere")
+    (tmp_path / "module_0003.f.sm_9.0a_gpu_after_optimizations.txt").symlink_to("module_0003.f.sm_9.0a_gpu_after_optimizations.txt")
+    (tmp_path / "module_0004.f.sm_9.0a_gpu_after_optimizations.txt").mkdir()
+    os.mkfifo(tmp_path / "module_0005.f.sm_9.0a_gpu_after_optimizations.txt")
+    os.mkfifo(tmp_path / "module_0006.sm_9.0a_gpu_after_optimizations.txt")  # its name would be in its text
+    (tmp_path / "module_0007.f.sm_9.0a_gpu_after_optimizations.txt").symlink_to("nowhere")
+    (tmp_path / "module_0007.g.sm_9.0a_gpu_after_optimizations.txt").symlink_to("nowhere")
+    index = index_dump(tmp_path)
+    assert [index.load(number).module is not None for number in index.numbers] == [True] + [False] * 6
+    assert all("cannot read" in index.load(number).problems[0] for number in index.numbers[1:])
+
+
+def test_what_cannot_be_parsed_is_said_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "module_0001.f.sm_9.0a_gpu_after_optimizations.txt").write_text("HloModule f\n\nENTRY e {\n  p = f32[] ")
+    (problem,) = index_dump(tmp_path).load(1).problems
+    assert "cut off" in problem and "\n" not in problem
+
+
 def test_modules_that_were_never_optimized(tmp_path: Path) -> None:
     write(tmp_path, "module_0001.f.before_optimizations.txt", "module_0002.f.before_optimizations.txt")
     error = fail(tmp_path)

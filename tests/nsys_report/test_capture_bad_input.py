@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -9,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nsys_report.capture import open_capture
+from nsys_report.capture import check_capture, open_capture
 from nsys_report.errors import InputError
 from tests.conftest import FIXTURES
 from tests.nsys_report.tiny_capture import KERNEL, NVTX, RUNTIME, build, call, kernel, nvtx
@@ -20,6 +22,9 @@ SOUND = FIXTURES / "int8" / "capture.sqlite"
 def refused(path: Path) -> InputError:
     with pytest.raises(InputError) as caught:
         open_capture(path)
+    if caught.value.slug not in ("capture-damaged", "capture-schema"):  # these show when the tables are read
+        with pytest.raises(InputError, match=re.escape(caught.value.message)):
+            check_capture(path)
     assert caught.value.exit_code == 1
     assert caught.value.hint
     assert str(path) in caught.value.message
@@ -106,6 +111,23 @@ def test_one_table_overwritten(tmp_path: Path) -> None:
     assert refused(path).slug == "capture-damaged"
 
 
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert refused(tmp_path / "pipe").slug == "capture-unreadable"
+
+
+def test_paths_that_the_system_does_not_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    for name in ("loop", "a" * 5000, "null\0byte"):
+        assert refused(tmp_path / name).slug == "capture-unreadable"
+
+    def refuse(self: Path, *_args: object, **_options: object) -> None:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    assert refused(SOUND).slug == "capture-unreadable"
+
+
 def test_another_program_is_writing(tmp_path: Path) -> None:
     path = Path(shutil.copy(SOUND, tmp_path / "capture.sqlite"))
     writer = sqlite3.connect(path, isolation_level=None)
@@ -170,7 +192,9 @@ def test_a_damaged_parquet_file(tmp_path: Path) -> None:
     assert caught.value.slug == "capture-damaged"
 
 
-@pytest.mark.parametrize("use", [lambda p: p, lambda p: p.parent / "a b#c?d%e 'f.sqlite"])
+@pytest.mark.parametrize(
+    "use", [lambda p: p, lambda p: p.parent / "a b#c?d%e 'f.sqlite", lambda p: p.parent / os.fsdecode(b"n\xff.sqlite")]
+)
 def test_reading_writes_nothing(tmp_path: Path, use: Callable[[Path], Path]) -> None:
     path = use(tmp_path / "capture.sqlite")
     shutil.copy(SOUND, path)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from nsys_report.analysis.ceilings import builtin_table, find_ceilings, parse_overrides, read_table
-from nsys_report.errors import UsageError
+from nsys_report.errors import InputError, UsageError
 
 
 def test_gb10_floors_of_published_results() -> None:
@@ -98,7 +98,7 @@ def test_own_table(tmp_path) -> None:  # type: ignore[no-untyped-def]
     path.write_text('[[gpu]]\nname = "Mine"\nmatch = ["Future"]\nmeasured = { gb_per_s = 2, low = 1, high = 3, date = "2026-01" }\n')
     assert find_ceilings("Future 9", table=read_table(path)).measured.high == 3e9  # type: ignore[union-attr]
     path.write_text("[[gpu]]\nname = 3")
-    with pytest.raises(UsageError):
+    with pytest.raises(InputError):
         read_table(path)
-    with pytest.raises(UsageError):
+    with pytest.raises(InputError):
         read_table(tmp_path / "absent.toml")

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from nsys_report.cli import app
+from nsys_report.cli.outputs import OUTPUTS
 from nsys_report.cli.pairs import part_names
 from nsys_report.columns import ACTIVITY_TABLE, EXECUTION_TABLE
 
@@ -83,6 +84,15 @@ def test_what_is_no_database_is_an_input_error(content: bytes, tmp_path: Path, c
         [CAPTURE, "--top", "many"],
         [CAPTURE, "--class", "weight"],
         [CAPTURE, "--min-coverage", "95"],
+        [CAPTURE, "--min-coverage", "nan"],
+        [CAPTURE, "--min-coverage", "95%"],
+        [CAPTURE, "--ceiling", "measured=1e-300"],
+        [CAPTURE, "--ceiling", "measured=3000", "--ceiling", "measured=4000"],
+        [CAPTURE, "--json", "same", "--html", "same"],
+        [CAPTURE, "--json", "same", "--tables", "./same"],
+        [CAPTURE, "--json", CAPTURE],
+        [CAPTURE, "--tables", DUMP, "--xla-dump", DUMP],
+        [CAPTURE, "--execution", "3", "--module", "jit_stage"],
         [CAPTURE, CAPTURE, CAPTURE, "--xla-dump", DUMP, "--xla-dump", DUMP],
         [CAPTURE, "--tables", "-"],
         [CAPTURE, "--what-if", "weights=int9"],
@@ -95,6 +105,78 @@ def test_wrong_usage_exits_2(arguments: list[str], capsys: pytest.CaptureFixture
     code, out, err = run(capsys, *arguments)
     assert (code, out) == (2, "")
     assert err.startswith("error: ") and "Traceback" not in err
+
+
+@pytest.mark.parametrize("option", ["", "--xla-dump", "--roles", "--ceilings", *(output.option for output in OUTPUTS)])
+def test_an_empty_path_is_not_the_directory_at_hand(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, *([CAPTURE, option, ""] if option else [""]))
+    assert (code, out) == (2, "")
+    assert "the path is empty" in err
+
+
+def test_what_may_not_be_read_is_an_input_error(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refuse(self: Path, *_args: object, **_options: object) -> None:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr("os.access", lambda *_args, **_options: False)
+    monkeypatch.setattr(Path, "open", refuse)
+    code, out, err = run(capsys, CAPTURE)
+    assert (code, out) == (1, "")
+    assert f"{CAPTURE}: cannot be read: Permission denied" in err
+
+
+def test_all_captures_are_looked_at_before_the_first_is_read(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nsys_report.notebook.analyze", lambda *_args, **_options: pytest.fail("read"))
+    code, _, err = run(capsys, CAPTURE, "no-such-file.sqlite")
+    assert code == 1
+    assert "no-such-file.sqlite: no such file" in err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_an_output_that_fails_costs_nothing_else(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, out, err = run(capsys, CAPTURE, "--html", "/dev/full", "--json", tmp_path / "report.json")
+    assert code == 1
+    assert out.startswith("capture.sqlite: NVIDIA")
+    assert "error: cannot write /dev/full: " in err and f"wrote {tmp_path / 'report.json'}" in err
+    assert json.loads((tmp_path / "report.json").read_text())["format"] == "nsys-report"
+
+
+def test_a_stream_may_be_a_pipe() -> None:
+    command = f"{sys.executable} profile_report.py {CAPTURE} --json /dev/stdout 2>/dev/null | head -c 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout == "{"
+
+
+def test_ended_from_outside_it_leaves_no_half_written_file(tmp_path: Path) -> None:
+    script = (
+        "import os, pathlib, signal, sys\n"
+        "from nsys_report.cli import app\n"
+        "from nsys_report.reports import export\n"
+        "def write(out):\n"
+        "    print(sorted(os.listdir()))\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "app.run = lambda _arguments: export.write_whole(pathlib.Path('report.json'), write)\n"
+        "app.main([])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    )
+    assert (done.returncode, done.stderr) == (143, "")
+    assert ".report.json." in done.stdout
+    assert os.listdir(tmp_path) == []
+
+
+def test_folders_of_several_captures_are_never_shared(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for name in ("a b.sqlite", "a-b.sqlite", "A B.sqlite", "...sqlite", "-.sqlite"):
+        (tmp_path / name).symlink_to(CAPTURE)
+    captures = sorted(p for p in tmp_path.iterdir() if p.is_symlink())
+    code, _, _ = run(capsys, *captures, "--tables", tmp_path / "out", "--csv", tmp_path / "csv")
+    assert code == 0
+    folders = [folder for folder in (tmp_path / "out").iterdir() if (folder / "activities.parquet").is_file()]
+    assert len(folders) == len({folder.name.lower() for folder in folders}) == len(captures)
+    assert len(list((tmp_path / "csv").glob("*modules.csv"))) + len(list((tmp_path / "csv").glob("*modules-[0-9].csv"))) == len(captures)
 
 
 def test_a_misspelt_command_is_told_from_a_capture(capsys: pytest.CaptureFixture[str]) -> None:
@@ -222,6 +304,9 @@ def test_a_program_that_is_not_there_is_named_with_those_that_are(capsys: pytest
     code, _, err = run(capsys, CAPTURE, "--module", "jit_decode_stp")
     assert code == 2
     assert "did you mean jit_decode_step?" in err
+    code, _, err = run(capsys, CAPTURE, "--module", "jit_stage#19861")
+    assert code == 2
+    assert "did you mean jit_stage#19860" in err
     code, _, err = run(capsys, CAPTURE, "--execution", "4000")
     assert code == 2
     assert "no execution 4000" in err
@@ -235,6 +320,9 @@ def test_narrowing_to_a_program_and_an_execution(capsys: pytest.CaptureFixture[s
     code, out, _ = run(capsys, CAPTURE, "--execution", "3", "--json", "-")
     rows = json.loads(out)["captures"][0]["sections"][0]["tables"]["modules"]["rows"]
     assert (code, len(rows), rows[0]["executions"]) == (0, 1, 1)
+    code, out, _ = run(capsys, CAPTURE, "--module", "19860", "--json", "-")
+    rows = json.loads(out)["captures"][0]["sections"][0]["tables"]["modules"]["rows"]
+    assert (code, [(r["hlo_module"], r["program_id"]) for r in rows]) == (0, [("jit_stage", 19860)])
 
 
 def test_check_says_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
@@ -288,6 +376,14 @@ def test_modules_of_a_dump_with_very_many_programs_reads_the_largest(
     assert "jit_decode_step#21184\n" in out
     _, out, _ = run(capsys, "modules", DUMP, "--top", "0")
     assert "smaller programs" not in out
+
+
+def test_modules_of_a_dump_that_cannot_be_read_at_all(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for number in (1, 2):
+        (tmp_path / f"module_000{number}.jit_f.sm_9.0a_gpu_after_optimizations.txt").write_bytes(b"\xff\x00")
+    code, out, err = run(capsys, "modules", str(tmp_path))
+    assert (code, out) == (1, "")
+    assert "none of 2 programs can be read: jit_f#1: " in err and "(and 1 more like it)" in err
 
 
 def test_modules_shows_the_program_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

@@ -98,3 +98,35 @@ def test_outputs_that_cannot_be_written_are_refused_before_the_work(tmp_path: Pa
     export.require_file(tmp_path / "new.json")
     export.require_directory(tmp_path / "new" / "deep")
     assert not (tmp_path / "new").exists()
+
+
+def test_a_file_in_the_place_of_a_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for require in (export.require_file, export.require_directory):
+        with pytest.raises(InputError, match="file is a file, not a directory"):
+            require(tmp_path / "file" / "deep" / "below")
+
+
+def test_a_directory_in_a_files_place_keeps_the_other_files_as_they_were(tmp_path: Path) -> None:
+    (tmp_path / "classes.parquet").mkdir()
+    (tmp_path / "activities.parquet").write_text("old")
+    table = pa.table({"start_ns": [1]})
+    with pytest.raises(InputError, match=r"classes\.parquet"):
+        export.write_tables({"activities": table, "classes": table}, tmp_path)
+    assert (tmp_path / "activities.parquet").read_text() == "old"
+    assert sorted(os.listdir(tmp_path)) == ["activities.parquet", "classes.parquet"]
+
+
+def test_file_names_are_plain_short_and_distinct() -> None:
+    names = ["a b", "a-b", "A B", "..", "", "../../etc", "é" * 300, "x" * 300, "x" * 299 + "y"]
+    stems = export.distinct_stems(names, "table")
+    assert stems[:6] == ["a-b", "a-b-2", "A-B-3", "table", "table-2", "etc"]
+    assert len({stem.lower() for stem in stems}) == len(names)
+    assert all(len(stem.encode()) < 200 and not stem.startswith(("-", ".")) and "/" not in stem for stem in stems)
+
+
+def test_labels_are_for_pages_and_leave_the_raw_value() -> None:
+    table = Table("t", "t", (Column("hlo_module", "program", "name"),), (Row(("jit_f",), labels=(("hlo_module", "jit_f#3"),)),))
+    document = json.loads(export.json_text(Report((Part("a", "b", sections=(Section("s", "s", tables=(table,)),)),))))
+    written = document["captures"][0]["sections"][0]["tables"]["t"]
+    assert (written["rows"], written["text"]) == ([{"hlo_module": "jit_f"}], [["jit_f#3"]])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_report.reports.export import write_folder
+from nsys_report.reports.export import distinct_stems, write_folder
 from nsys_report.reports.figures.bars import budget_figure, rates_figure
 from nsys_report.reports.figures.canvas import png
 from nsys_report.reports.figures.roofline import roofline_figure
@@ -24,8 +23,7 @@ def figures(pictures: Pictures) -> Iterator[tuple[str, Figure]]:
         yield "executions", runs_figure(pictures.runs)
     if pictures.stretch is not None:
         yield "timeline", timeline_figure(pictures.stretch)
-    for program in pictures.programs:
-        name = re.sub(r"[^\w.-]+", "-", program.program).strip("-.") or "program"
+    for program, name in zip(pictures.programs, distinct_stems((p.program for p in pictures.programs), "program"), strict=True):
         if program.budget is not None:
             yield f"{name}.budget", budget_figure(program.budget)
         if program.rates is not None:
