@@ -130,6 +130,9 @@ class _Join:
         self.cut_off: dict[object, bool] = {}
         self.judged: dict[object, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float | None]] = {}
         self.undivided: dict[object, _Undivided] = {}
+        self.unwritten: dict[object, list[np.ndarray]] = {}
+        self.placed: list[np.ndarray] = []
+        self.named: dict[int, list[np.ndarray]] = {}
         self.autotuner = np.array([t.kind == "kernel" and bool(AUTOTUNER.search(t.name)) for t in tokens] + [False], bool)
 
     def run(self, streams: Iterable[LaunchStream]) -> Joined:
@@ -137,6 +140,7 @@ class _Join:
         for stream in streams:
             self.stream(stream)
             repeats.append(stream.repeats)
+        self.settle()
         for key, pattern in self.undivided.items():
             self.divide(key, pattern)
         for pairs in repeats:
@@ -154,22 +158,26 @@ class _Join:
         trial = self.annotations.autotuning[stream.rows]
         label = np.where(known >= 0, known, np.where(trial, -3, -2))
         bounds = np.flatnonzero(np.diff(label, prepend=label[0] - 1 if len(label) else 0, append=-9))
-        runs: dict[int, list[np.ndarray]] = {}
+        runs: dict[int, list[slice]] = {}
         for a, b, what in zip(bounds[:-1].tolist(), bounds[1:].tolist(), label[bounds[:-1]].tolist(), strict=True):
             if what >= 0:
-                runs.setdefault(what, []).append(np.arange(a, b))
+                runs.setdefault(what, []).append(slice(a, b))
             elif what == -3:
                 self.mark_autotuning(stream.rows[a:b])
             else:
                 self.blind(stream, a, b)
+        said = self.annotations.instruction[stream.rows]
+        says = bool((said >= 0).any())
         for execution, places in runs.items():
-            where = places[0] if len(places) == 1 else np.concatenate(places)
-            self.annotated(stream.rows[where], stream.codes[where], stream.thread, execution)
+            rows, codes = (_together(column, places) for column in (stream.rows, stream.codes))
+            self.annotated(rows, codes, stream.thread, execution)
+            if says and ((names := _together(said, places)) >= 0).any():
+                self.named.setdefault(self.annotations.programs[execution], []).append(rows[names >= 0])
 
     def annotated(self, rows: np.ndarray, codes: np.ndarray, thread: int | None, execution: int) -> None:
         module, number = self.annotations.modules[execution], self.annotations.programs[execution]
         program = self.plans.programs.get(number)
-        if program is not None and not same_module(program.name, module):
+        if program is not None and program.name != module and not same_module(program.name, module):
             program = None
         at = self.plans.by_number.get(number) if program is not None else None
         quality: float | None = None
@@ -186,15 +194,16 @@ class _Join:
                 self.cut_off[key] = found.cut_start or found.cut_end
             quality, complete = self.judged[key][4], not self.cut_off[key]
             if quality is None or quality >= confidence.POOR_FIT:
-                self.write(rows, key)
+                self.unwritten.setdefault(key, []).append(rows)
             elif not self.knows(program, self.annotations.instruction[rows]):
                 program = None
-        self.execution[rows] = len(self.executions)
-        self.executions.append(FoundExecution(module, number if number >= 0 else None, program, "nvtx", 1.0, quality, complete, thread))
-        self.of_annotated[execution] = len(self.executions) - 1
-        said = self.annotations.instruction[rows]
-        if (said >= 0).any():
-            self.overrule(rows, said, number)
+        self.of_annotated[execution] = len(self.executions)
+        self.found(rows, FoundExecution(module, number if number >= 0 else None, program, "nvtx", 1.0, quality, complete, thread))
+
+    def found(self, rows: np.ndarray, execution: FoundExecution) -> None:
+        """One more execution, and its rows."""
+        self.placed.append(rows)
+        self.executions.append(execution)
 
     def knows(self, program: Program | None, said: np.ndarray) -> bool:
         """Whether a program has the instructions that annotations name: then it is the one, however badly its schedule fits."""
@@ -203,13 +212,20 @@ class _Join:
             return False
         return sum(program.module.instruction(n) is not None for n in names) >= confidence.GOOD_FIT * len(names)
 
-    def overrule(self, rows: np.ndarray, said: np.ndarray, number: int) -> None:
-        """Where a range names the instruction, it is that one whatever the schedule says."""
-        chosen = rows[said >= 0]
-        names = [self.annotations.instructions[c] for c in said[said >= 0].tolist()]
-        self.instruction[chosen] = [self.code(number, n) for n in names]
-        self.method[chosen] = confidence.NVTX
-        self.confidence[chosen] = confidence.SURE[confidence.NVTX]
+    def settle(self) -> None:
+        """Writes what was found of the rows: of executions alike all at once, and where a range names the instruction, that one."""
+        if self.placed:
+            numbers = np.repeat(np.arange(len(self.placed)), [len(rows) for rows in self.placed])
+            self.execution[np.concatenate(self.placed)] = numbers
+        for key, parts in self.unwritten.items():
+            self.write(np.concatenate(parts), key, len(parts))
+        for number, parts in self.named.items():
+            rows = np.concatenate(parts)
+            distinct, of_row = np.unique(self.annotations.instruction[rows], return_inverse=True)
+            codes = np.array([self.code(number, self.annotations.instructions[c]) for c in distinct.tolist()])
+            self.instruction[rows] = codes[of_row]
+            self.method[rows] = confidence.NVTX
+            self.confidence[rows] = confidence.SURE[confidence.NVTX]
 
     def blind(self, stream: LaunchStream, a: int, b: int) -> None:
         inside = stream.inside[a:b].copy()
@@ -239,16 +255,16 @@ class _Join:
         quality = self.judged[key][4]
         if quality is not None and quality < confidence.POOR_FIT:
             return False
-        self.write(rows, key)
+        self.unwritten.setdefault(key, []).append(rows)
         if key in self.undivided and stream.pauses is not None:
             pattern = self.undivided[key]
             pattern.rows.append(rows)
             if len(pattern.pauses) < MOST_PAUSES:
                 pattern.pauses.append(stream.pauses[offset + segment.start : offset + segment.end])
-        self.execution[rows] = len(self.executions)
         names = len({plan_.program.name, *(name for name, _ in tied)})
         sure = (0.99 if quality is not None and quality >= confidence.GOOD_FIT else confidence.NO_EVIDENCE) / names
-        self.executions.append(
+        self.found(
+            rows,
             FoundExecution(
                 plan_.program.name,
                 plan_.program.number,
@@ -259,7 +275,7 @@ class _Join:
                 not (segment.cut_start or segment.cut_end),
                 stream.thread,
                 tied,
-            )
+            ),
         )
         return True
 
@@ -270,8 +286,7 @@ class _Join:
         steps = divide(pattern.plan.automaton, pattern.codes, pattern.steps, np.median(np.stack(pattern.pauses), axis=0))
         if (steps != pattern.steps).any():
             self.remember(key, pattern.plan, pattern.codes, steps, pattern.quality, pattern.readings, pattern.plan.program.number)
-            for rows in pattern.rows:
-                self.write(rows, key)
+            self.write(np.concatenate(pattern.rows), key, len(pattern.rows))
 
     def leftovers(self, rows: np.ndarray, codes: np.ndarray, left: np.ndarray) -> None:
         """Launches of no execution: those of a run that holds the autotuner's own helper kernels are its trials."""
@@ -300,8 +315,11 @@ class _Join:
         first[1:] &= (steps[1:] != steps[:-1]) | (steps[1:] < 0)
         self.judged[key] = (instruction, method.astype(np.int8), np.where(instruction < 0, np.nan, sure), first, quality)
 
-    def write(self, rows: np.ndarray, key: object) -> None:
-        self.instruction[rows], self.method[rows], self.confidence[rows], self.first_part[rows], _ = self.judged[key]
+    def write(self, rows: np.ndarray, key: object, times: int) -> None:
+        """Writes a judgement over the rows of so many executions, one after another."""
+        instruction, method, sure, first, _ = self.judged[key]
+        for values, judged in ((self.instruction, instruction), (self.method, method), (self.confidence, sure), (self.first_part, first)):
+            values[rows] = np.tile(judged, times)
 
     def code(self, number: int, name: str) -> int:
         return self.codes.setdefault((number, name), len(self.codes))
@@ -321,6 +339,11 @@ class _Join:
         lookup = np.full(max(self.of_annotated) + 1, NONE)
         lookup[list(self.of_annotated)] = list(self.of_annotated.values())
         self.execution[rest] = lookup[owner[rest]]
+
+
+def _together(column: np.ndarray, places: list[slice]) -> np.ndarray:
+    """The parts of a column in some places, one after another."""
+    return column[places[0]] if len(places) == 1 else np.concatenate([column[place] for place in places])
 
 
 def same_module(dumped: str, annotated: str) -> bool:
