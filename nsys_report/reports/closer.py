@@ -144,7 +144,8 @@ def repeat_lines(results: AnalysisResults, record: Record) -> Iterable[str]:
             yield f"Its {name} has two levels, {levels}; {share(row['upper_share'])} of executions are on the upper one."
         elif row["slow_executions"]:
             slow = f"{count(row['slow_executions'])} of {things(row['executions'], 'execution')}"
-            yield f"{slow} stand out by their {name}: {duration(row['slow_excess_ns'])} more in all."
+            one = row["slow_executions"] == 1
+            yield f"{slow} {'stands out by its' if one else 'stand out by their'} {name}: {duration(row['slow_excess_ns'])} more in all."
 
 
 def full_tables(results: AnalysisResults, record: Record) -> list[Table]:

@@ -23,6 +23,8 @@ NOT_MISSED = 7
 """Columns as little dear as this are left out without a word: they are in the page and the documents."""
 FULL_FINDINGS, MOST_PLACES = 3, 3
 GAP = "  "
+LISTED = "parts"
+"""The column that lists things, the largest first: where it is narrow the last are left out."""
 HEADING, QUIET, STRONG, SIGN = "bold cyan", "dim", "bold", "yellow"
 SEVERITIES = {"ok": ("✓", "green"), "info": ("·", "default"), "warning": ("!", "yellow"), "error": ("✗", "bold red")}
 
@@ -208,6 +210,8 @@ def _head(columns: Iterable[Column], widths: list[int]) -> Iterator[Text]:
 
 
 def _aligned(text: str, column: Column, width: int) -> str:
+    while column.key == LISTED and cell_len(text) > width and ", " in text:
+        text = text.rpartition(", ")[0]  # one thing whole says more than the ends of two
     if cell_len(text) > width:
         text = shorten(text, width)
     text = set_cell_size(text, width) if cell_len(text) > width else text

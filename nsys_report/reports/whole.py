@@ -39,7 +39,14 @@ COPIES = (
     Show("total_bytes", "total bytes", 2),
     Show("total_time_ns", "total time", 2),
 )
-COPIES_OUTSIDE = tuple(s for s in COPIES if not s.key.endswith(("_per_execution", "_per_execution_ns")))
+COPIES_OUTSIDE = (
+    Show("activity", "copies"),
+    Show("copy_kind", "kind"),
+    Show("total_count", "count", 1),
+    Show("total_bytes", "bytes", 1),
+    Show("total_time_ns", "time", 1),
+    Show("bytes_per_s", "implied", 2),
+)
 DEVICES = (
     Show("device_id", "device"),
     Show("process_id", "process", 3),

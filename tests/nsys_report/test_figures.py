@@ -12,11 +12,13 @@ import matplotlib
 import matplotlib.image
 import numpy as np
 import pytest
+from matplotlib.text import Annotation
 
 from nsys_report.cli import app
 from nsys_report.reports.figures.canvas import plain, png
 from nsys_report.reports.figures.files import figures, write_png
-from nsys_report.reports.figures.times import runs_figure
+from nsys_report.reports.figures.roofline import roofline_figure
+from nsys_report.reports.figures.times import runs_figure, timeline_figure
 from nsys_report.reports.pictures.build import build_pictures
 from nsys_report.reports.pictures.model import Pictures
 from tests.nsys_report.pages import HOSTILE, analysed, with_hostile_names
@@ -53,7 +55,8 @@ def test_text_stays_within_the_picture() -> None:
             figure.canvas.draw()
             renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
             width, height = figure.bbox.width, figure.bbox.height
-            for text in [*figure.texts, *(t for axes in figure.axes for t in axes.texts)]:
+            ticks = [t for axes in figure.axes for t in axes.get_yticklabels()]
+            for text in [*figure.texts, *ticks, *(t for axes in figure.axes for t in axes.texts)]:
                 box = text.get_window_extent(renderer)
                 inside = box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1
                 assert inside or not text.get_text().strip() or text.get_clip_on(), (name, key, text.get_text())
@@ -92,3 +95,27 @@ def test_the_option_writes_a_folder_for_each_of_several_captures(tmp_path: Path)
     assert app.run([*captures, "--png", str(tmp_path)]) == 0
     assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.png"))[0].endswith("/executions.png")
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_rows_with_long_names_have_room_for_them() -> None:
+    timeline = pictures("decode").programs[0].timelines[0]
+    figure = timeline_figure(replace(timeline, rows=("GPU 7 stream 123456 (12)",)))
+    figure.canvas.draw()
+    (label,) = figure.axes[0].get_yticklabels()
+    assert label.get_text() == "GPU 7 stream 123456 (12)"
+    assert label.get_window_extent().x0 >= 0
+
+
+@pytest.mark.parametrize("name", ["decode", "threads", "train_host"])
+def test_names_on_a_roofline_cover_no_dot_and_no_other_name(name: str) -> None:
+    for program in pictures(name).programs:
+        if program.roofline is None:
+            continue
+        figure = roofline_figure(program.roofline)
+        figure.canvas.draw()
+        chart = figure.axes[0]
+        dots = chart.transData.transform([(p.flops_per_byte, p.flops_per_s / 1e12) for p in program.roofline.points])
+        boxes = [t.get_window_extent() for t in chart.texts if isinstance(t, Annotation)]
+        assert boxes
+        assert not any(box.contains(x, y) for box in boxes for x, y in dots)
+        assert not any(one.overlaps(other) for at, one in enumerate(boxes) for other in boxes[:at])

@@ -9,11 +9,14 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from nsys_report.cli import app
+from nsys_report.findings.model import Confidence
+from nsys_report.reports.budget_page import CATEGORIES
+from nsys_report.reports.html import glossary
 from nsys_report.reports.html.content import Content, Page, build_page, hlo_text
 from nsys_report.reports.html.data import json_markup
 from nsys_report.reports.html.page import render
@@ -119,6 +122,28 @@ def test_the_page_opens_on_the_answer() -> None:
     text = "\n".join(words)
     assert text.index("jit_decode_step on NVIDIA H200") < text.index("a step of jit_decode_step") < text.index("Findings\n", 300)
     assert text.index("Executions over time", 400) < text.index("Programs\n", 600) < text.index("How it was made", 900)
+
+
+def test_the_answer_says_what_to_look_at_first_and_leads_there() -> None:
+    text = html_of("decode")
+    answer = text[text.index('class="card answer"') : text.index('id="p0-findings"')]
+    assert '<b>Look here first:</b> <a href="#p0-f0">' in answer and 'href="#words"' in answer
+    assert "of the GPU busy" in html_of("torch_mlp") and "of the GPU busy" not in text
+
+
+def test_every_part_of_a_step_is_explained() -> None:
+    assert glossary.PARTS.keys() == CATEGORIES.keys()
+    assert set(CATEGORIES.values()) <= {term for term, _ in glossary.TERMS}
+    assert set(glossary.CERTAINTY) == set(get_args(Confidence))
+
+
+def test_no_line_ends_within_a_figure_or_a_flag() -> None:
+    said = glossary.prose("15.4 % of 3.07 ms, <b> 1.04 GB in 2026-11: --xla-dump DIR; jit-step 12 MBs and -t cuda")
+    assert said == (
+        "15.4\N{NO-BREAK SPACE}% of 3.07\N{NO-BREAK SPACE}ms, &lt;b&gt; 1.04\N{NO-BREAK SPACE}GB in "
+        '<span class="tied">2026-11</span>: <span class="tied">--xla-dump</span> DIR; jit-step 12 MBs and <span class="tied">-t</span> cuda'
+    )
+    assert glossary.prose(None) == "" and glossary.prose("a\x1b[0m") == "a\\x1b[0m"
 
 
 def test_a_capture_without_xla_has_its_activities_and_nothing_empty() -> None:

@@ -75,6 +75,24 @@ def test_a_narrow_screen_scrolls_down_only(tmp_path: Path) -> None:
             assert browser.complaints(driver) == []
 
 
+def test_tables_show_their_figures_at_every_width(tmp_path: Path) -> None:
+    for width, wanted in ((1280, "flops_per_s"), (400, "time_per_execution_ns")):
+        with browser.driven(width, 800) as driver:
+            show(driver, tmp_path, html_of("decode"))
+            boxes = [table_id(driver, title) for title in ("Classes", "Instructions by time")]
+            ends = [driver.execute_script(RIGHT_ENDS, box, wanted) for box in boxes]
+            assert all(column <= visible for column, visible in ends), (width, ends)
+            more = driver.execute_script("return document.querySelectorAll('.scroll[data-more]').length")
+            assert bool(more) == any(driver.execute_script(IS_CUT)), width
+
+
+RIGHT_ENDS = """
+const box = document.getElementById(arguments[0]), heading = box.querySelector(`th[data-key=${arguments[1]}]`);
+return [heading.getBoundingClientRect().right, box.querySelector('.scroll').getBoundingClientRect().right];
+"""
+IS_CUT = "return Array.from(document.querySelectorAll('.scroll')).map(s => s.scrollWidth - s.clientWidth > 4)"
+
+
 def test_a_table_sorts_by_figures_and_by_words_with_the_total_last(decode: Any) -> None:
     classes = table_id(decode, "Classes")
     column = f"#{classes} tbody tr > :first-child"

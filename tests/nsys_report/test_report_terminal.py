@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from nsys_report.reports.terminal_page import render
+from nsys_report.reports.model import Column, Row, Table
+from nsys_report.reports.terminal_page import render, table_lines
 from tests.nsys_report.sample_report import CLASSES, report
 
 
@@ -85,3 +86,14 @@ def test_a_hostile_name_is_shown_as_text(name: str) -> None:
 def test_no_line_is_wider_than_the_terminal(width: int, names: list[str]) -> None:
     tables_only = [line for line in render(report(names=tuple(names)), width).splitlines() if not line.startswith("capture")]
     assert max(map(cell_len, tables_only)) <= width
+
+
+def test_a_list_loses_its_last_things_and_not_the_middle_of_two() -> None:
+    columns = (Column("category", "where", "text"), Column("parts", "mostly", "name"))
+    rows = (
+        Row(("floor", "weights 171 µs, kv cache 2.94 µs, other 1.00 µs")),
+        Row(("host", "a_name_that_is_longer_than_the_room_for_it_here")),
+    )
+    page = "\n".join(line.plain for line in table_lines(Table("budget", "Step budget", columns, rows), 48))
+    assert "weights 171 µs, kv cache 2.94 µs" in page and "other" not in page
+    assert "a_name_that_is_l" in page and "…" in page

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+from numpy.typing import NDArray
 
-from nsys_report.reports.figures.canvas import GRID, INK, LABEL, QUIET, SMALL, axes, log_axes, new_figure, plain, write
+from nsys_report.reports.figures.canvas import DPI, GRID, INK, LABEL, QUIET, SMALL, axes, log_axes, new_figure, plain, write
 from nsys_report.reports.palette import of_class
 from nsys_report.reports.pictures.model import Point, Roof, Roofline
 from nsys_report.reports.scales import wide
@@ -15,6 +18,10 @@ from nsys_report.reports.units import phrase, share, shorten
 
 MOST_NAMES = 4
 """Points that are named, those with most time."""
+CLOSE = 2.5
+"""Peaks so close that the name of the lower one stands below its line."""
+LETTER = 5.6
+"""Width of a letter of a name, points."""
 
 
 def roofline_figure(picture: Roofline) -> Figure:
@@ -32,7 +39,7 @@ def roofline_figure(picture: Roofline) -> Figure:
     for point in reversed(picture.points):
         chart.scatter(point.flops_per_byte, point.flops_per_s / 1e12, s=_area(point), color=of_class(point.kernel_class).light,
                       alpha=0.75, edgecolors="white", linewidths=0.6, zorder=3)  # fmt: skip
-    _name_largest(chart, picture.points, most, least)
+    _name_largest(chart, picture.points)
     _legend(chart, picture.points)
     chart.set_xlabel("arithmetic intensity (FLOP per byte)", size=LABEL, color=INK)
     chart.set_ylabel("arithmetic (TFLOPS)", size=LABEL, color=INK)
@@ -72,28 +79,48 @@ def _draw_roofs(chart: Axes, roofs: tuple[Roof, ...], low: float, high: float) -
         write(chart, 0.055, y, f"{roof.label} {phrase('bytes_per_s', roof.value)}", transform=chart.transAxes, va="center", size=SMALL)
     for roof in peaks:
         start = roof.value / best if best else low
+        below = any(1 < other.value / roof.value < CLOSE for other in peaks)
         chart.plot([start, high], [roof.value / 1e12] * 2, color=INK, linewidth=1.3, zorder=2)
-        write(chart, high * 0.97, roof.value / 1e12 * 1.08, f"{roof.label} {phrase('flops_per_s', roof.value)}", ha="right", va="bottom",
-              size=SMALL)  # fmt: skip
+        write(chart, high * 0.97, roof.value / 1e12 * (0.93 if below else 1.08), f"{roof.label} {phrase('flops_per_s', roof.value)}",
+              ha="right", va="top" if below else "bottom", size=SMALL)  # fmt: skip
 
 
-def _name_largest(chart: Axes, points: tuple[Point, ...], most: float, least: float) -> None:
-    """Names of the points with most time, none over another."""
-    taken: list[tuple[float, float]] = []
-    low, high = (math.log10(end) for end in chart.get_xlim())
-    middle = low + 0.6 * (high - low)  # names of points farther right stand left of them
-    for point in points:
-        x, y = math.log10(point.flops_per_byte), math.log10(point.flops_per_s / 1e12)
-        if any(abs(x - a) < 0.9 and abs(y - b) < 0.055 * math.log10(most / least) for a, b in taken):
-            continue
-        taken.append((x, y))
+def _name_largest(chart: Axes, points: tuple[Point, ...]) -> None:
+    """Names of the points with most time, beside their dots, where they cover no other dot and no other name."""
+    to_pixels, box = chart.transData.transform, chart.get_window_extent()
+    dots = to_pixels([(p.flops_per_byte, p.flops_per_s / 1e12) for p in points])
+    taken: list[tuple[float, float, float, float]] = []
+    for number, point in enumerate(points):
         text = f"{shorten(point.name, 34)} {share(point.share_of_roof)}" if point.share_of_roof is not None else shorten(point.name, 40)
-        at = (point.flops_per_byte, point.flops_per_s / 1e12)
-        place, side = ((-9, -3), "right") if x > middle else ((9, -3), "left")
-        chart.annotate(plain(text), at, xytext=place, textcoords="offset points", size=SMALL, color=INK, ha=side, va="center",
-                       parse_math=False, zorder=4)  # fmt: skip
+        x, y = dots[number]
+        away, wide, high = math.sqrt(_area(point)) / 2 + 4, len(plain(text)) * LETTER * DPI / 72, SMALL * 1.3 * DPI / 72
+        for side, rise in ((1, 0.0), (-1, 0.0), (1, -9.0), (-1, -9.0), (1, 9.0), (-1, 9.0)):
+            near = x + side * away * DPI / 72
+            middle = y + rise * DPI / 72
+            place = (min(near, near + side * wide), middle - high / 2, max(near, near + side * wide), middle + high / 2)
+            if box.x0 <= place[0] and place[2] <= box.x1 and not _covers(place, dots) and not any(_meet(place, other) for other in taken):
+                _name(chart, point, text, (side * away, rise))
+                taken.append(place)
+                break
         if len(taken) == MOST_NAMES:
             return
+
+
+def _name(chart: Axes, point: Point, text: str, at: tuple[float, float]) -> None:
+    """A name `at` so many points from the middle of its dot, bright around it so that lines do not strike it through."""
+    chart.annotate(plain(text), (point.flops_per_byte, point.flops_per_s / 1e12), xytext=at, textcoords="offset points", size=SMALL,
+                   color=INK, ha="left" if at[0] > 0 else "right", va="center", parse_math=False, zorder=5,
+                   path_effects=[withStroke(linewidth=2.5, foreground="white")])  # fmt: skip
+
+
+def _covers(box: tuple[float, float, float, float], dots: NDArray[np.float64]) -> bool:
+    """Whether the middle of any dot lies in a box of pixels."""
+    inside = (dots[:, 0] > box[0]) & (dots[:, 0] < box[2]) & (dots[:, 1] > box[1]) & (dots[:, 1] < box[3])
+    return bool(inside.any())
+
+
+def _meet(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _legend(chart: Axes, points: tuple[Point, ...]) -> None:

@@ -19,6 +19,8 @@ LEAST_NAMED = 0.055
 """Share of the axis from which a bar has room for a name."""
 SIGNS = {"o": "●", "x": "×", "^": "△"}
 """Signs of the marks in words."""
+LONGEST_ROW = 24
+"""Letters of the name of a row."""
 LEAST_LETTERS = 10
 """Letters that must be left of a longer name."""
 
@@ -85,7 +87,7 @@ def _durations(chart: Axes, picture: Runs, shown: np.ndarray, scale: float) -> N
             mine = (picture.lane == lane) & (series > 0)
             chart.scatter(picture.start_ns[mine] / scale, series[mine] / size, s=16, marker=sign, color=of_lane(lane).light, linewidths=1)
     chart.set_ylim(0, longest / size * 1.18)
-    chart.set_ylabel(f"each ({unit})", size=LABEL, color=INK)
+    chart.set_ylabel(f"each execution ({unit})", size=LABEL, color=INK)
     said = " · ".join(f"{SIGNS[sign]} {name}" for sign, (name, series) in marks.items() if np.any(series[shown] > 0))
     write(chart, 0.995, 0.985, said, transform=chart.transAxes, ha="right", va="top", size=SMALL, color=QUIET,
           bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5}, zorder=5)  # fmt: skip
@@ -98,7 +100,9 @@ def timeline_figure(picture: Timeline) -> Figure:
     height = 0.9 + 0.5 * rows
     figure, bottom, top = new_figure(height, picture.title, picture.notes)
     unit = (top - bottom) / height
-    chart = axes(figure, 0.085, bottom + 0.48 * unit, 0.985, top - 0.32 * unit)
+    names = [shorten(row, LONGEST_ROW) for row in picture.rows]
+    left = 0.022 + 0.0085 * max(map(len, names), default=0)
+    chart = axes(figure, left, bottom + 0.48 * unit, 0.985, top - 0.32 * unit)
     scale, name = time_scale(float(picture.span_ns))
     kind_class = np.array([classes.index(kind.kernel_class) for kind in picture.kinds])
     of_bar = kind_class[picture.kind] if len(picture.kind) else picture.kind
@@ -109,12 +113,12 @@ def timeline_figure(picture: Timeline) -> Figure:
                facecolor=of_class(label).light, edgecolor=of_class(label).light, linewidth=0.4)  # fmt: skip
     _boundaries(chart, picture, scale)
     _name_bars(chart, picture, scale)
-    name_ticks(chart, list(range(rows)), list(picture.rows))
+    name_ticks(chart, list(range(rows)), names)
     chart.set_ylim(rows - 0.5, -0.5)
     chart.set_xlim(0, max(picture.span_ns, 1) / scale)
     origin = "the first activity" if picture.execution_id is None else "the execution's start"
     chart.set_xlabel(f"time since {origin} ({name})", size=LABEL, color=INK)
-    _classes_above(figure, classes, of_bar, picture.duration_ns, top - 0.16 * unit)
+    _classes_above(figure, classes, of_bar, picture.duration_ns, left, top - 0.16 * unit)
     return figure
 
 
@@ -129,7 +133,7 @@ def _name_bars(chart: Axes, picture: Timeline, scale: float) -> None:
     """The names of the bars that are long enough, as much of them as fits."""
     for at in np.flatnonzero(picture.duration_ns >= LEAST_NAMED * picture.span_ns).tolist():
         kind = picture.kinds[picture.kind[at]]
-        room = int(picture.duration_ns[at] / picture.span_ns * 112)
+        room = int(picture.duration_ns[at] / picture.span_ns * 124 * chart.get_position().width)
         if room < min(LEAST_LETTERS, len(kind.name)):
             continue
         middle = (picture.start_ns[at] + picture.duration_ns[at] / 2) / scale
@@ -137,10 +141,9 @@ def _name_bars(chart: Axes, picture: Timeline, scale: float) -> None:
               color=of_class(kind.kernel_class).ink(), clip_on=True, zorder=5)  # fmt: skip
 
 
-def _classes_above(figure: Figure, classes: list[str], of_bar: Ints, duration: Ints, y: float) -> None:
+def _classes_above(figure: Figure, classes: list[str], of_bar: Ints, duration: Ints, x: float, y: float) -> None:
     """The classes with their share of the time of all bars, along the top."""
     total = max(float(duration.sum()), 1.0)
-    x = 0.085
     shares = [(float(duration[of_bar == code].sum()) / total, name) for code, name in enumerate(classes)]
     for part, name in sorted(shares, reverse=True):
         text = plain(f"{name} {part * 100:.1f} %")

@@ -34,6 +34,8 @@ INK = "ink"
 GROUND = "ground"
 """Tag of what is drawn in the colour of the page's ground."""
 LANE_HEIGHT = 34
+CLOSE = 2.5
+"""Peaks of a roofline so close that the name of the lower one stands below its line."""
 
 
 def mapper(colours: dict[str, Colour], name: str = "") -> CategoricalColorMapper:
@@ -131,7 +133,7 @@ def _durations_chart(picture: Runs, name: str, source: ColumnDataSource, lanes: 
     kernels = chart.scatter("left", "kernel_y", source=source, size=6, marker="circle", fill_color=fill, line_color=fill)
     gaps = chart.scatter("left", "gap_y", source=source, size=6, marker="x", line_color=fill, fill_color=fill, line_width=1.5)
     chart.add_tools(HoverTool(renderers=[kernels, gaps], tooltips=_RUN_TIPS))
-    chart.yaxis.axis_label = f"each ({unit})"
+    chart.yaxis.axis_label = f"each execution ({unit})"
     chart.yaxis.ticker.desired_num_ticks = 4
     return chart
 
@@ -197,7 +199,7 @@ def roofline_chart(picture: Roofline, name: str) -> dict[str, Any]:
     least, tall = wide(min(y) / 3, max([*y, *(p.value / 1e12 for p in peaks)]) * 3)
     chart = _figure(f"{name}-roofline", 380, x_axis_type="log", y_axis_type="log", x_range=_range(low, high), y_range=_range(least, tall))
     _roofs(chart, bandwidths, peaks, low, high, tall)
-    _points(chart, picture)
+    _points(chart, picture, low, high)
     chart.xaxis.axis_label, chart.yaxis.axis_label = "arithmetic intensity (FLOP per byte)", "arithmetic (TFLOPS)"
     chart.add_tools(BoxZoomTool(), WheelZoomTool(modifiers="ctrl"))
     return _item(chart, name)
@@ -213,12 +215,13 @@ def _roofs(chart: Any, bandwidths: list[Any], peaks: list[Any], low: float, high
         text = f"{'——' if dash == 'solid' else '- - -'} {roof.label} {phrase('bytes_per_s', roof.value)}"
         chart.text([low], [tall], [text], x_offset=6, y_offset=16 + 17 * number, text_font=value(FONT), text_font_size="12px", tags=[INK])
     for roof in peaks:
+        below = any(1 < other.value / roof.value < CLOSE for other in peaks)
         chart.line([roof.value / best if best else low, high], [roof.value / 1e12] * 2, line_width=1.5, tags=[INK])
         chart.text([high], [roof.value / 1e12], [f"{roof.label} {phrase('flops_per_s', roof.value)}"], text_align="right", x_offset=-4,
-                   y_offset=-4, text_font=value(FONT), text_font_size="12px", tags=[INK])  # fmt: skip
+                   y_offset=16 if below else -4, text_font=value(FONT), text_font_size="12px", tags=[INK])  # fmt: skip
 
 
-def _points(chart: Any, picture: Roofline) -> None:
+def _points(chart: Any, picture: Roofline, low: float, high: float) -> None:
     classes = {p.kernel_class: of_class(p.kernel_class) for p in picture.points}
     ordered = sorted(picture.points, key=lambda p: -p.time_ns)
     fill = {"field": "class", "transform": mapper(classes)}
@@ -240,8 +243,11 @@ def _points(chart: Any, picture: Roofline) -> None:
                 ("of its roof", "@roof")]  # fmt: skip
         chart.add_tools(HoverTool(renderers=[dots], tooltips=tips))
     first = ordered[:1]
+    third = int(3 * math.log(first[0].flops_per_byte / low) / math.log(high / low)) if first else 0
+    side, away = (("left", -6), ("center", 0), ("right", 6))[min(max(third, 0), 2)]  # below its dot, clear of the chart's ends
     chart.text([p.flops_per_byte for p in first], [p.flops_per_s / 1e12 for p in first], [visible(shorten(p.name, 30)) for p in first],
-               x_offset=14, text_baseline="middle", text_font=value(FONT), text_font_size="12px", tags=[INK])  # fmt: skip
+               x_offset=away, y_offset=22, text_align=side, text_baseline="middle", text_font=value(FONT),
+               text_font_size="12px", tags=[INK])  # fmt: skip
 
 
 def _item(model: Any, name: str) -> dict[str, Any]:

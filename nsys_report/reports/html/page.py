@@ -15,7 +15,8 @@ from nsys_report.reports.export import write_whole
 from nsys_report.reports.html import data
 from nsys_report.reports.html.charts import summary_of
 from nsys_report.reports.html.content import Page
-from nsys_report.reports.model import Column, Row, Section, Table
+from nsys_report.reports.html.glossary import CERTAINTY, PARTS, TERMS, prose
+from nsys_report.reports.model import Column, Part, Row, Section, Table
 from nsys_report.reports.palette import BUDGET, CLASSES
 from nsys_report.reports.pictures.model import BudgetBar, ClassRate, ProgramPictures
 from nsys_report.reports.units import count, duration, phrase, share, visible
@@ -85,7 +86,7 @@ def _environment(page: Page) -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=_text, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(duration=duration, share=share, count=count)
+    environment.filters.update(duration=duration, share=share, count=count, prose=prose)
     environment.globals.update(
         phrase=phrase,
         columns=_columns,
@@ -100,6 +101,10 @@ def _environment(page: Page) -> Environment:
         bar_words=bar_words,
         MOST_FINDINGS=MOST_FINDINGS,
         tiles=_tiles,
+        capture_tiles=_capture_tiles,
+        TERMS=TERMS,
+        PARTS=PARTS,
+        CERTAINTY=CERTAINTY,
         runs_words=summary_of,
         picks=picks,
         picked_note=picked_note,
@@ -117,9 +122,11 @@ def _title(page: Page) -> str:
     if len(page.contents) != 1:
         return f"{len(page.contents)} captures"
     content = page.contents[0]
-    gpu = next((fact.value for fact in content.part.facts if fact.key == "gpu"), None)
-    programs = content.pictures.programs
-    name = " and ".join(p.name for p in programs[:2]) + (f" and {len(programs) - 2} more" if len(programs) > 2 else "")
+    facts = {fact.key: fact.value for fact in content.part.facts}
+    gpu, devices = facts.get("gpu"), facts.get("devices")
+    gpu = f"{devices} × {gpu}" if gpu and "," not in str(gpu) and isinstance(devices, int) and devices > 1 else gpu
+    names = [p.name for p in content.pictures.programs]
+    name = " and ".join(names) if len(names) < 3 else f"{', '.join(names[:2])} and {len(names) - 2} more"
     return f"{name or content.part.name}{f' on {gpu}' if gpu else ''}"
 
 
@@ -197,8 +204,8 @@ TILES = ("step_ns", "kernel_time_ns", "of_floor_measured", "of_floor_nominal", "
 LABELS = {
     "step_ns": "a step",
     "kernel_time_ns": "of kernels in it",
-    "of_floor_measured": "of the measured ceiling",
-    "of_floor_nominal": "of the nominal ceiling",
+    "of_floor_measured": "of the measured ceiling while kernels run",
+    "of_floor_nominal": "of the nominal ceiling while kernels run",
     "tokens_per_s": "tokens a second",
     "floor_tokens_per_s": "tokens a second at the floor",
 }
@@ -208,6 +215,18 @@ def _tiles(section: Section) -> list[tuple[str, str]]:
     """The figures that a program's answer opens on, with what they are."""
     found = {fact.key: fact for fact in section.facts}
     return [(found[key].words.removesuffix(" /s"), LABELS[key]) for key in TILES if key in found and found[key].value]
+
+
+def _capture_tiles(part: Part) -> list[tuple[str, str]]:
+    """What the page opens on where no program is known: the capture's own figures."""
+    labels = {
+        "span_ns": "from first to last record",
+        "kernels": "kernels",
+        "kernel_time_ns": "of kernels",
+        "busy_time_ns": "of the GPU busy",
+    }
+    found = {fact.key: fact for fact in part.facts}
+    return [(found[key].words, label) for key, label in labels.items() if key in found and found[key].value]
 
 
 def picks(pictures: ProgramPictures) -> list[tuple[int, str]]:

@@ -137,7 +137,9 @@ def _rates(subject: Subject, record: Record, name: str) -> ClassRates | None:
     if not any(row.bytes_per_s for row in rows):
         return None
     unknown = [row.kernel_class for row in rows if row.bytes_per_s is None]
-    notes = (f"Bytes are unknown of: {', '.join(unknown)}.",) if unknown else ()
+    notes = (f"Not drawn, as its bytes are unknown: {', '.join(unknown)}.",) if unknown else ()
+    if any(row.is_above for row in rows):
+        notes = (*notes, "▲ above the measured ceiling: a cache (L2) served it, or its bytes are counted wrong.")
     measured, nominal = _value(ceilings, "measured"), _value(ceilings, "nominal")
     return ClassRates(_rates_title(name, rows), name, rows, measured, nominal, notes)
 
@@ -154,6 +156,8 @@ def _rates_title(program: str, rows: tuple[ClassRate, ...]) -> str:
     text = f"{program}: {top.kernel_class} ({share(top.time_share)} of the time)"
     if ratio is None:
         return f"{text} at {phrase('bytes_per_s', top.bytes_per_s)}"
+    if top.is_above:
+        return f"{text} above the measured ceiling ({share(ratio)}): from a cache, or miscounted"
     return f"{text} at {share(ratio)} of the {name} ceiling"
 
 
@@ -186,11 +190,11 @@ def _roofline(subject: Subject, record: Record, name: str) -> Roofline | None:
 
 
 def _roofline_title(program: str, rows: list[dict[str, Any]], total: float) -> str:
-    """What limits the products, and how much of the time is at the roof."""
+    """What limits the instructions that compute, and how much of the time is at the roof."""
     time = sum(r["time_ns"] for r in rows)
     memory = sum(r["time_ns"] for r in rows if r["roof"] == "memory") / time
     limit = "bandwidth" if memory >= 0.5 else "arithmetic"
     at = sum(r["time_ns"] for r in rows if r["at_roof"]) / total
-    most = "all" if memory in (0, 1) else share(max(memory, 1 - memory))
-    text = f"{program}: {limit} limits {most} of the time of its arithmetic"
+    text = f"{program}: {limit} limits its products"
+    text += "" if memory in (0, 1) else f" for {share(max(memory, 1 - memory))} of their time"
     return f"{text}; {share(at)} of the kernel time is at the roof" if at else f"{text}; nothing is at the roof"

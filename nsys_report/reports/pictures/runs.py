@@ -114,7 +114,9 @@ def _title(titles: Titles, record: Record | None) -> str:
     elif record["busy_time_ns"]:
         text += f": {duration(record['busy_time_ns'])} of GPU work each, no kernel recorded"
     gap = record["host_gap_ns"]
-    return text if gap is None or gap != gap else f"{text}, the GPU idle for {duration(gap)} before"
+    text = text if gap is None or gap != gap else f"{text}, the GPU idle for {duration(gap)} before"
+    each = record["interval_ns"]
+    return text if each is None or each != each else f"{text}, {duration(each)} from start to start"
 
 
 def _notes(shares: Ints) -> tuple[str, ...]:

@@ -114,6 +114,8 @@ def bars(
     start = ints(table, "start_ns")
     end = np.maximum(ints(table, "end_ns"), start)
     row, names = _rows(table, start, end)
+    if any(name.endswith(")") for name in names):
+        notes = (*notes, "A stream's second row, (2), holds what ran beside its first.")
     kind, kinds = _kinds(table)
     return Timeline(title, role, execution, program, origin, span, names, row, start - origin, end - start, kind, kinds, notes)
 
@@ -168,8 +170,17 @@ def _title(record: dict[str, object], table: pa.Table, program: str, role: str) 
     spent = _spent(table)
     if spent:
         name, part = max(spent.items(), key=lambda pair: pair[1])
-        text += f", {share(part)} of it {name}"
+        text += f", {share(part)} of their time {name}{_mostly(table) if name == 'other' else ''}"
     return text
+
+
+def _mostly(table: pa.Table) -> str:
+    """What most of the time of the class "other" is, which alone says nothing."""
+    mine = table.filter(pc.fill_null(pc.equal(pc.cast(table["kernel_class"], pa.string()), "other"), False))
+    code, names = codes(mine, "class_detail")
+    length = (ints(mine, "end_ns") - ints(mine, "start_ns"))[code >= 0]
+    total = np.bincount(code[code >= 0], weights=length, minlength=len(names))
+    return f" (mostly {names[int(total.argmax())]})" if len(length) else ""
 
 
 def _spent(table: pa.Table) -> dict[str, float]:

@@ -164,7 +164,10 @@
   });
   document.addEventListener("input", (event) => {
     const id = event.target.dataset?.for;
-    if (event.target.classList.contains("more")) box(id).classList.toggle("wide", event.target.checked);
+    if (event.target.classList.contains("more")) {
+      box(id).classList.toggle("wide", event.target.checked);
+      for (const target of box(id).querySelectorAll(".scroll")) fade(target);
+    }
     else if (id && !event.target.classList.contains("pick")) filter(id);
   });
   document.addEventListener("change", (event) => {
@@ -179,6 +182,15 @@
       option.value = name;
       select.append(option);
     }
+  }
+
+  // What is cut off at the right fades, until it is scrolled into view.
+  const scrolled = Array.from(document.querySelectorAll(".scroll, .top nav"));
+  const fade = (target) => target.toggleAttribute("data-more", target.scrollWidth - target.clientWidth - target.scrollLeft > 4);
+  const sizes = new ResizeObserver((entries) => { for (const entry of entries) fade(entry.target); });
+  for (const target of scrolled) {
+    target.addEventListener("scroll", () => fade(target), { passive: true });
+    sizes.observe(target);
   }
 
   // ---- charts ---------------------------------------------------------------------------------------------------
@@ -225,16 +237,27 @@
       const left = Math.max(d.left[at], start), right = Math.min(d.right[at], end), wide = (right - left) * pixels;
       if (!(wide > 4)) continue;
       cuts.x.push(d.left[at]); cuts.low.push(d.bottom[at]); cuts.high.push(d.top[at]);
-      const letters = Math.floor((wide - 6) / 7);
       const full = d.bytes[at] === "–" ? d.name[at] : `${d.name[at]} · ${d.bytes[at]}`;
-      const said = letters >= full.length ? full : shorten(d.name[at], letters);
-      if (letters < Math.min(8, d.name[at].length)) continue;
+      const said = wide < 40 ? "" : fitting(full, d.name[at], wide - 6);
+      if (!said) continue;
       const to = texts[(data.inks[d.class[at]] || ["#ffffff", "#000000"])[ground] === "#ffffff" ? "white" : "black"];
       to.x.push((left + right) / 2); to.y.push((d.top[at] + d.bottom[at]) / 2); to.text.push(said);
     }
     chart.cuts.data = cuts;
     chart.texts.black.data = texts.black;
     chart.texts.white.data = texts.white;
+  }
+
+  // The longest of a bar's texts that fits: with bytes, the whole name, or its ends; "" where too little of it would be left.
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = "11px system-ui, sans-serif";
+  function fitting(full, name, pixels) {
+    if (pen.measureText(full).width <= pixels) return full;
+    for (let letters = Math.min(name.length, Math.floor(pixels / 4)); letters >= Math.min(8, name.length); letters--) {
+      const said = shorten(name, letters);
+      if (pen.measureText(said).width <= pixels) return said;
+    }
+    return "";
   }
 
   function shorten(text, width) {

@@ -1,0 +1,78 @@
+"""What the page's words mean, for who reads one for the first time, and running text that breaks where it should."""
+
+from __future__ import annotations
+
+import re
+
+from markupsafe import Markup, escape
+
+from nsys_report.reports.budget_page import CATEGORIES
+from nsys_report.reports.units import visible
+
+PARTS = {
+    "floor": "the least time that the bytes a step must read and write (weights, caches, optimizer state) take at the measured ceiling",
+    "traffic": "time that bytes beyond those take at the ceiling: intermediate results written out and read back, copies of weights",
+    "below_roof": "time that kernels take longer than their bytes and their arithmetic would at the ceilings",
+    "kernels": "time of kernels whose bytes are unknown, so that no floor can be set for them",
+    "other_executions": "time that the GPU spends on other programs between two steps of this one",
+    "copies": "time in which only copies run or are waited for: to the device, on it, and back to the host",
+    "idle": "short waits of the GPU between two kernels of the same execution",
+    "launch": "time in which the GPU waits for kernels or CUDA graphs to be launched",
+    "host": "time in which the GPU waits for the program's own code on the CPU, and for XLA before it launches",
+    "compile": "time in which the GPU waits for XLA to compile",
+    "profiler": "time in which the GPU waits for the profiler; without it a step is that much shorter",
+}
+"""What each part of a step's budget is, by its key."""
+CERTAINTY = {
+    "sure": "sure: the capture shows it",
+    "likely": "likely: everything in the capture speaks for it",
+    "possible": "possible: another cause could look the same; the gain is at most this",
+}
+"""What the words mean that say how sure a finding is."""
+_FIRST = (
+    ("execution", "one run of one compiled XLA program on one GPU. Its name's number (#21184) is XLA's own"),
+    ("step", "from the start of one execution of a program to the start of its next"),
+    ("kernel time", "the durations of an execution's kernels, added up"),
+    ("busy time", "how long at least one kernel or copy ran"),
+    ("span", "from an execution's first activity to its last"),
+    ("host gap", "how long the GPU had nothing to do before an execution"),
+    ("median, p10, p90", "half of the executions took less than the median, a tenth less than p10, nine tenths less than p90"),
+)
+_LAST = (
+    ("ceiling", "what the GPU's memory can move in a second: measured by a large copy, or nominal as the maker states it"),
+    ("roof", "the least time an instruction can take: its bytes at the bandwidth ceiling, or its arithmetic at the peak of its type"),
+    ("implied GB/s", "the bytes that kernels must move at least over the time they took. ▲: above the ceiling, so a cache served it, or "
+                     "the bytes are counted wrong"),
+    ("class", "what an instruction works on, by the program's dataflow: weights (model parameters), kv_gather and kv_write (entries read "
+              "from and written to the cache of keys and values), attention (scores, softmax, weighted sum), other (all else, see detail), "
+              "unknown (not joined)"),
+    ("instruction", "a line of HLO, XLA's program after its optimizations; each kernel is joined to the one that launched it"),
+    ("layer", "a sequence of kernels that repeats in an execution"),
+    ("DtoH, HtoD, DtoD", "copies from the GPU (device) to the host, from the host to the GPU, and on the GPU"),
+    ("coverage", "how much of the kernel time is joined to an instruction, how, and how surely"),
+)  # fmt: skip
+TERMS: tuple[tuple[str, str], ...] = (
+    *_FIRST,
+    *((CATEGORIES[key], meaning) for key, meaning in PARTS.items()),
+    *_LAST,
+    (", ".join(CERTAINTY), "how sure a finding is. " + "; ".join(CERTAINTY.values())),
+)
+"""Terms with their meaning, in the order in which the page uses them."""
+
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[kMGT]?B|[nµm]?s|GB/s|[kMGTP]?FLOPS?)(?![A-Za-z]))")
+_UNBROKEN = re.compile(r"(?<![\w-])--?[A-Za-z][\w.=,'-]{0,38}(?![\w-])|\b\d{4}-\d\d\b")
+
+
+def prose(text: str | None) -> Markup:
+    """Running text in which no line ends between a figure and its unit, nor within a short flag or a date."""
+    said = visible(text or "")
+    out: list[Markup] = []
+    at = 0
+    for found in _UNBROKEN.finditer(said):
+        out += [_tied(said[at : found.start()]), Markup('<span class="tied">{}</span>').format(found[0])]
+        at = found.end()
+    return Markup("").join([*out, _tied(said[at:])])
+
+
+def _tied(text: str) -> Markup:
+    return escape(_BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text))
