@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,14 +105,14 @@ def _check_outputs(wanted: Sequence[tuple[Output, Path]], inputs: Sequence[Path]
     """Raises before the long work where an output cannot be written, or would be written over another or over an input."""
     if sum(str(path) == "-" for _, path in wanted) > 1:
         raise click.UsageError("only one output can go to stdout")
-    taken: dict[Path, tuple[str, bool]] = {path.absolute().resolve(): ("an input", True) for path in inputs}
+    taken: dict[str, tuple[str, bool]] = {os.path.realpath(path): ("an input", True) for path in inputs}
     for output, path in wanted:
         if str(path) == "-":
             if output.to_stdout is None:
                 raise click.UsageError(f"{output.option} writes no stream: name a {THINGS[output.metavar]}")
             continue
         output.require(path)
-        place, alone = path.absolute().resolve(), output.metavar == "FILE"
+        place, alone = os.path.realpath(path), output.metavar == "FILE"
         holder, holds = taken.get(place, ("", False))
         if holder and (alone or holds) and not path.is_char_device():
             raise click.UsageError(f"{output.option} {path} is {holder} already: name another {THINGS[output.metavar]}")

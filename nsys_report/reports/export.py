@@ -151,7 +151,7 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
             with path.open("wb") as out:
                 write(out)
             return
-        path = path.resolve()
+        path = Path(os.path.realpath(path))
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
             with os.fdopen(handle, "wb") as out:

@@ -143,6 +143,13 @@ def test_an_output_that_fails_costs_nothing_else(capsys: pytest.CaptureFixture[s
     assert json.loads((tmp_path / "report.json").read_text())["format"] == "nsys-report"
 
 
+def test_an_output_that_is_a_link_to_itself(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    code, _, err = run(capsys, CAPTURE, "--json", tmp_path / "loop")
+    assert (code, err) == (0, f"wrote {tmp_path / 'loop'}\n")
+    assert json.loads((tmp_path / "loop").read_text())["format"] == "nsys-report"
+
+
 def test_a_stream_may_be_a_pipe() -> None:
     command = f"{sys.executable} profile_report.py {CAPTURE} --json /dev/stdout 2>/dev/null | head -c 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, check=True)
