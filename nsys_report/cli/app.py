@@ -5,10 +5,12 @@ Exit codes: 0 done, 1 an input cannot be used, 2 wrong usage, 3 less was joined 
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import NoReturn
 
