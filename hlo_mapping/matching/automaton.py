@@ -26,6 +26,7 @@ from hlo_mapping.matching.names import (
     tells_otherwise,
 )
 from hlo_mapping.matching.schedule import COPY, KERNEL, LIBRARY, MEMSET, READBACK, SKIP_COST, VIRTUAL, Schedule, Step
+from hlo_mapping.matching.scheduled_hlo import PASS_SUFFIX
 from hlo_mapping.matching.tokens import Token
 
 FIRST_MISSING, NEXT_MISSING = 2.5, 0.5
@@ -167,6 +168,8 @@ class Automaton:
             return (0.1, 0) if token.kind in ("memset", "copy") or "kCustomCall" in step.call else None
         if step.instruction is not None and token.name == kernel_name(step.instruction):
             return (0.0, 1)
+        if step.thunk_kind == "kSort" and token.name.startswith("sort"):
+            return (0.0, 1) if PASS_SUFFIX.sub("", token.name) in step.names else (0.3, 0)
         if token.name in self.schedule.own_names or XLA_EMITTED.search(token.name):
             return (STRANGE_LIBRARY, 0) if step.thunk_kind == "kCustomCall" else None
         if AUTOTUNER.search(token.name):

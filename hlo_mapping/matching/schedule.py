@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from hlo_mapping.dump.program import Program
 from hlo_mapping.dump.thunks import Thunk
 from hlo_mapping.ir import Instruction, Module
-from hlo_mapping.matching.scheduled_hlo import SLICE_FUSION, SLICE_KINDS, attributed_thunks, kernel_names, pseudo_thunks
+from hlo_mapping.matching.scheduled_hlo import SLICE_FUSION, SLICE_KINDS, attributed_thunks, kernel_names, pseudo_thunks, sort_kernels
 
 KERNEL, LIBRARY, COPY, MEMSET, READBACK, VIRTUAL = "kernel", "library", "copy", "memset", "readback", "virtual"
 
@@ -112,6 +112,7 @@ class _Builder:
         self.program = program
         self.module: Module | None = program.module
         self.alternatives = kernel_names(program.module) if source != "thunk_sequence" and program.module is not None else {}
+        self.sorts = sort_kernels(program.module) if source != "thunk_sequence" and program.module is not None else {}
         self.source = source
         self.steps: list[Step] = []
         self.follow: dict[int, list[tuple[int, float]]] = {}
@@ -197,9 +198,9 @@ class _Builder:
         calls = [i.name for i in body.instructions if i.opcode == "custom-call"] if body is not None else []
         return calls[0] if len(calls) == 1 else None
 
-    def written_bytes(self, fusion: str) -> int | None:
+    def written_bytes(self, fusion: str | None) -> int | None:
         """What a fusion that updates a slice in place writes: the update; None for other fusions."""
-        found = self.module.instruction(fusion) if self.module is not None else None
+        found = self.module.instruction(fusion) if self.module is not None and fusion else None
         body = self.module.by_name.get(found.called[0]) if self.module is not None and found is not None and found.called else None
         if body is None:
             return None
@@ -222,7 +223,7 @@ class _Builder:
             block = ",".join(map(str, thunk.block)) if thunk.block else None
             # a thunk made from the HLO has no launch dimensions, and may launch the kernel of any fusion with the same body
             names = frozenset({thunk.kernel}) if grid else self.alternatives.get(instruction or "", frozenset({thunk.kernel}))
-            size = self.result_bytes(instruction) if thunk.kind == SLICE_FUSION else None
+            size = (self.written_bytes(instruction) or self.result_bytes(instruction)) if thunk.kind == SLICE_FUSION else None
             return Step(KERNEL, instruction, names, grid, block, size, thunk_kind=thunk.kind)
         return self.library(thunk.kind, instruction)
 
@@ -230,6 +231,10 @@ class _Builder:
         found = self.module.instruction(instruction) if self.module is not None and instruction else None
         if found is None or self.module is None:
             return Step(LIBRARY, instruction, thunk_kind=kind, call=kind)
+        if kind == "kSort":
+            return Step(LIBRARY, instruction, frozenset({self.sorts.get(found.name, "sort")}), thunk_kind=kind, call=kind)
+        if found.opcode == "fusion" and (hero := self.hero(found.name)) is not None:
+            return self.library(kind, hero)
         types = multiplied_types(found, self.module) if "cublas" in found.custom_call_target or found.opcode == "dot" else frozenset()
         return Step(LIBRARY, instruction, thunk_kind=kind, call=f"{kind} {found.custom_call_target}", types=types)
 

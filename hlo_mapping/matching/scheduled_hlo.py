@@ -34,7 +34,9 @@ TARGET_KINDS = (
 """Thunk kinds of custom calls, by how their target begins."""
 
 SLICE_FUSION = "kSliceFusion"
-"""Our name for a fusion that only slices a buffer: it runs as a kernel or as a copy, as XLA sees fit."""
+"""Our name for a fusion that only reads or writes a slice of a buffer: it runs as a kernel or as a copy, as XLA sees fit."""
+
+SLICING = ("slice", "dynamic-slice", "dynamic-update-slice")
 
 LIBRARY_KINDS = {
     "convolution": "kConvolution",
@@ -60,7 +62,8 @@ COLLECTIVES = (
 
 _FAR = 1e6
 
-_SUFFIX = re.compile(r"__\d+$")
+PASS_SUFFIX = re.compile(r"__\d+$")
+"""What XLA appends to the names of further kernels of one instruction."""
 
 
 def pseudo_thunks(module: Module) -> tuple[Thunk, ...]:
@@ -108,12 +111,15 @@ def _fusion_thunk(module: Module, instruction: Instruction) -> Thunk:
     if kind == "__dynamic_memcpy":
         return _thunk("kCopy", instruction.name)
     body = module.by_name.get(instruction.called[0]) if instruction.called else None
+    if body is not None and sum(i.opcode == "custom-call" for i in body.instructions) == 1:
+        return _thunk("kCustomCall", instruction.name)
     sorts = body is not None and body.root.opcode == "sort"
     if sorts or kind in ("__cudnn$fusion", "__custom_fusion"):
         return _thunk("kSort" if sorts else "kCuDnn", instruction.name)
     if body is not None and body.root.opcode.startswith(COLLECTIVES):
         return _thunk("kCollective", instruction.name)
-    slices = body is not None and all(i.opcode in NO_WORK or i.opcode in ("slice", "dynamic-slice") for i in body.instructions)
+    # scalars in it only say where the slice is
+    slices = body is not None and all(i.opcode in NO_WORK or i.opcode in SLICING or not i.shape.dimensions for i in body.instructions)
     return _thunk(SLICE_FUSION if slices else "kKernel", instruction.name, kernel=kernel_name(instruction.name))
 
 
@@ -181,7 +187,7 @@ class _Attribution:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.names = kernel_names(module)
-        self.sorts = _sort_kernels(module)
+        self.sorts = sort_kernels(module)
         self.expected: list[Thunk] = []
         self.places: dict[int, int] = {}
         """Position of each placed thunk in the schedule, by the thunk's position in the flat sequence."""
@@ -256,30 +262,30 @@ class _Attribution:
         if thunk.kind in CONTROL or expected.kind in CONTROL:
             return thunk.kind == expected.kind
         if thunk.kind == "kCopy" or thunk.kind in SLICE_KINDS:
-            return expected.kind in ("kCopy", SLICE_FUSION) or (thunk.kind == "kCopy" and expected.kind == "kSort")
+            return expected.kind in ("kCopy", SLICE_FUSION, "kSort" if thunk.kind == "kCopy" else "kCustomCall")
         if thunk.kernel is None:
             return expected.kernel is None and expected.kind != "kCopy" and _same_sort(thunk.kind, expected.kind)
         if expected.kernel is None and expected.kind in ("kCustomCall", "kTopK", "kCuDnn"):
             return True  # a custom call that brings its own kernel
         if expected.kernel is None:
             return expected.kind == "kSort" and thunk.kernel.startswith(("sort", kernel_name(expected.instruction or "")))
-        base = _SUFFIX.sub("", thunk.kernel)
+        base = PASS_SUFFIX.sub("", thunk.kernel)
         return base in self.names.get(expected.instruction or "", frozenset({expected.kernel})) or thunk.kernel == expected.kernel
 
     def is_pass(self, thunk: Thunk, sort: Thunk) -> bool:
         """Whether a kernel is called after this sort: the passes of a sort that a fusion holds go by the name of the inner one."""
-        return _SUFFIX.sub("", thunk.kernel or "") == self.sorts.get(sort.instruction or "")
+        return PASS_SUFFIX.sub("", thunk.kernel or "") == self.sorts.get(sort.instruction or "")
 
     def continues(self, thunk: Thunk, previous: Thunk) -> bool:
         """Whether a thunk is one more kernel of the instruction before it."""
-        suffixed = thunk.kernel is not None and bool(_SUFFIX.search(thunk.kernel))
+        suffixed = thunk.kernel is not None and bool(PASS_SUFFIX.search(thunk.kernel))
         if thunk.kernel is None:
             return previous.kind == "kSort" and thunk.kind == "kCopy"
         if previous.kind == "kSort" and thunk.kernel.startswith("sort"):
-            return self.is_pass(thunk, previous) or not any(_SUFFIX.sub("", thunk.kernel) == k for k in self.sorts.values())
+            return self.is_pass(thunk, previous) or not any(PASS_SUFFIX.sub("", thunk.kernel) == k for k in self.sorts.values())
         if not suffixed:
             return False
-        return _SUFFIX.sub("", thunk.kernel) == previous.kernel
+        return PASS_SUFFIX.sub("", thunk.kernel) == previous.kernel
 
 
 def _copies_named(thunks: tuple[Thunk, ...]) -> tuple[Thunk, ...]:
@@ -291,7 +297,7 @@ def _copies_named(thunks: tuple[Thunk, ...]) -> tuple[Thunk, ...]:
     return tuple(out)
 
 
-def _sort_kernels(module: Module) -> dict[str, str]:
+def sort_kernels(module: Module) -> dict[str, str]:
     """What the first kernel of each sort is called: after the sort itself, or the one within a fusion."""
     found = {}
     for computation in module.computations:
