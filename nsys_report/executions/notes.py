@@ -10,39 +10,71 @@ from hlo_mapping.matching.confidence import GOOD_FIT, POOR_FIT
 from hlo_mapping.matching.join import FoundExecution
 from hlo_mapping.matching.join import Joined as Join
 
+MOST_NAMED = 5
+"""Programs that a sentence names."""
+MOST_ALIKE = 4
+"""Sentences of one kind, before the rest is counted."""
+
 
 def join_notes(join: Join, dump: DumpIndex | None, without_work: Mapping[str, int]) -> tuple[str, ...]:
-    """Sentences for the report, most important first."""
+    """Sentences for the report, most important first; of each kind a few, however many programs ran."""
     notes = [*_misfits(join, dump), *_ties(join.executions)]
     for module, count in sorted(without_work.items()):
-        notes.append(f"{count} annotated executions of {module} have no activity in the capture: their GPU records are missing")
-    for program in join.programs.values():
-        if program.problems and any(e.program is program for e in join.executions):
-            notes.append(f"program {program.name} ({program.number}): {'; '.join(program.problems)}")
+        notes.append(f"{_things(count, 'annotated execution')} of {module} without an activity in the capture: GPU records are missing")
+    ran = {id(e.program) for e in join.executions}
+    unread = [p for p in join.programs.values() if p.problems and id(p) in ran]
+    notes += [f"program {p.name} ({p.number}): {'; '.join(p.problems)}" for p in unread[:MOST_ALIKE]]
+    if len(unread) > MOST_ALIKE:
+        notes.append(f"{_things(len(unread) - MOST_ALIKE, 'more program')} of the dump cannot be read whole either")
     return tuple(notes)
 
 
 def _misfits(join: Join, dump: DumpIndex | None) -> list[str]:
     if dump is None:
         return []
-    notes = []
     absent = Counter((e.module, e.number) for e in join.executions if e.program is None)
+    unknown = {key: count for key, count in absent.items() if key[1] is None or key[1] not in dump.numbers}
+    notes = [f"{_listed(unknown)}: the dump holds no module of {_its(unknown)}; another run's dump?"] if unknown else []
+    others = []
     for (module, number), count in absent.items():
-        if number is None or number not in dump.numbers:
-            notes.append(f"{count} executions of {module} (program {number}): the dump holds no module of that number; another run's dump?")
-        elif (name := dump.name(number)) != module and not module.startswith(name):
-            notes.append(f"{count} executions of {module} (program {number}): the dump's module {number} is {name}; another run's dump?")
+        if number is None or (module, number) in unknown:
+            continue
+        if (name := dump.name(number)) != module and not module.startswith(name):
+            others.append(f"{_listed({(module, number): count})}: the dump's module {number} is {name}; another run's dump?")
         else:
             fit = min(e.fit or 0.0 for e in join.executions if (e.module, e.number) == (module, number))
-            notes.append(
-                f"{count} executions of {module} (program {number}) do not fit the dump's module of that name and number: "
-                f"only {fit:.0%} of their launches are as it says; the dump is of another compilation, or the range's end was lost"
+            others.append(
+                f"{_listed({(module, number): count})}: not as the dump's module of that name and number, which agrees with "
+                f"{fit:.0%} of the launches; the dump is of another compilation, or the range's end was lost"
             )
-    parts = (e for e in join.executions if e.program is not None and e.fit is not None and POOR_FIT <= e.fit < GOOD_FIT)
-    for (module, number), count in Counter((e.module, e.number) for e in parts).items():
-        said = f"fit the dump only in part (under {GOOD_FIT:.0%} of launches); their join is doubtful"
-        notes.append(f"{count} executions of {module} (program {number}) {said}")
+    notes += others[:MOST_ALIKE]
+    if len(others) > MOST_ALIKE:
+        notes.append(f"{_things(len(others) - MOST_ALIKE, 'more program')} ran that the dump's modules do not agree with")
+    parts = Counter(
+        (e.module, e.number) for e in join.executions if e.program is not None and e.fit is not None and POOR_FIT <= e.fit < GOOD_FIT
+    )
+    if parts:
+        notes.append(f"{_listed(parts)}: the dump fits only in part (under {GOOD_FIT:.0%} of launches); their join is doubtful")
     return notes
+
+
+def _listed(counts: Mapping[tuple[str, int | None], int]) -> str:
+    """How many executions of which programs: the most frequent by name, the rest counted."""
+    executions = _things(sum(counts.values()), "execution")
+    ordered = sorted(counts, key=lambda key: -counts[key])
+    named = [f"{module} (program {number})" if number is not None else module for module, number in ordered]
+    if len(named) == 1:
+        return f"{executions} of {named[0]}"
+    rest = f" and {len(named) - MOST_NAMED:,} more" if len(named) > MOST_NAMED else ""
+    return f"{executions} of {len(named):,} programs, {', '.join(named[:MOST_NAMED])}{rest}"
+
+
+def _its(programs: Mapping[tuple[str, int | None], int]) -> str:
+    return "that number" if len(programs) == 1 else "those numbers"
+
+
+def _things(count: int, name: str) -> str:
+    return f"{count:,} {name}" + ("" if count == 1 else "s")
 
 
 def _ties(executions: tuple[FoundExecution, ...]) -> list[str]:
@@ -50,5 +82,5 @@ def _ties(executions: tuple[FoundExecution, ...]) -> list[str]:
     notes = []
     for (module, number, tied), count in ties.most_common(8):
         others = ", ".join(f"{name} ({n})" for name, n in tied[:4]) + (f" and {len(tied) - 4} more" if len(tied) > 4 else "")
-        notes.append(f"{count} executions named {module} ({number}) could as well be of {others}: they launch the same sequence")
+        notes.append(f"{_things(count, 'execution')} named {module} ({number}) could as well be of {others}: they launch the same sequence")
     return notes

@@ -123,7 +123,11 @@ def write_tables(tables: Mapping[str, pa.Table], directory: Path) -> None:
     import pyarrow.parquet as pq
 
     def writer(table: pa.Table) -> Callable[[Path], object]:
-        return lambda path: pq.write_table(table, path, compression="zstd")
+        def write(path: Path) -> None:
+            with path.open("wb") as out:  # Arrow does not take every path
+                pq.write_table(table, out, compression="zstd")
+
+        return write
 
     write_folder(directory, {f"{name}.parquet": writer(table) for name, table in tables.items()})
 

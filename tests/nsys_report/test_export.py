@@ -77,6 +77,7 @@ def test_a_full_disk_is_an_input_error_and_a_device_stays_a_device() -> None:
 
 def test_tables_are_written_together_or_not_at_all(tmp_path: Path) -> None:
     good = pa.table({"start_ns": pa.array([2**62, None], pa.int64())})
+    export.write_tables({"activities": good, "classes": good}, tmp_path / os.fsdecode(b"not UTF-8: \xff"))
     export.write_tables({"activities": good, "classes": good}, tmp_path / "out")
     assert sorted(os.listdir(tmp_path / "out")) == ["activities.parquet", "classes.parquet"]
     assert pq.read_table(tmp_path / "out" / "activities.parquet")["start_ns"].to_pylist() == [2**62, None]
