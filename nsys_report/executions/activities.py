@@ -29,6 +29,10 @@ def joined_activities(activities: pa.Table, join: Join, execution_id: np.ndarray
     columns["match_method"] = words(join.method, list(METHODS))
     columns["match_confidence"] = nullable(join.confidence, np.isnan(join.confidence), pa.float64())
     fact = fact_rows(join, facts)[join.instruction]
+    # an annotated execution that the dump's program of that number does not fit has names from its ranges, but no facts
+    fits = np.array([e.program is not None for e in join.executions] + [False], bool)
+    if not fits[:-1].all():
+        fact = np.where(fits[join.execution], fact, -1)
     columns["instruction_id"] = nullable(fact.astype(np.int32), fact < 0, pa.int32())
     columns["bears_cost"] = pa.array(join.first_part)
     return pa.table([columns[f.name].cast(f.type) for f in WITHOUT_COSTS], schema=WITHOUT_COSTS)

@@ -110,6 +110,20 @@ def test_another_programs_dump_gives_no_confident_join(name: str, dump: str, wit
         assert any("the dump" in note for note in found.notes)
 
 
+def test_facts_of_a_program_that_ran_are_not_lent_to_another_of_its_number(tmp_path: Path) -> None:
+    """The decode program renamed in the dump: its annotated executions keep their ranges' names, and nothing is said of their bytes."""
+    for path in (FIXTURES / "cutoff_nocb" / "xla_dump").iterdir():
+        text = path.read_bytes().replace(b"HloModule jit__lambda", b"HloModule jit_other")
+        (tmp_path / path.name.replace("jit__lambda", "jit_other")).write_bytes(text)
+    found = join_capture(open_capture(FIXTURES / "cutoff_nocb" / "capture.sqlite", ranges="xla"), tmp_path)
+    frame = kernels(found)
+    annotated = frame.match_method == "nvtx"
+    assert annotated.any() and frame[annotated].instruction_id.isna().all()
+    # the kernels before the first range were cut blind, and are that program's by their sequence
+    assert frame[~annotated].instruction_id.notna().any()
+    assert any("jit_other" in note for note in found.notes)
+
+
 def test_every_activity_is_kept_and_stands_in_one_execution_at_most() -> None:
     for name in ANNOTATED + PROGRAMS:
         found = joined(name, False)
