@@ -126,6 +126,8 @@ def _line(cells: Iterator[str]) -> str:
 
 
 def _cell(words: str, column: Column) -> str:
+    if column.is_number:
+        return text(words).replace(" ", "\N{NO-BREAK SPACE}")  # narrow columns do not part a figure from its unit
     if column.unit not in SHORTENED or words == UNKNOWN:
         return text(words)
     short = shorten(words, LONGEST_NAME)

@@ -93,6 +93,18 @@ return [heading.getBoundingClientRect().right, box.querySelector('.scroll').getB
 IS_CUT = "return Array.from(document.querySelectorAll('.scroll')).map(s => s.scrollWidth - s.clientWidth > 4)"
 
 
+def test_a_chart_is_one_stop_of_the_tab_key(decode: Any) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    decode.execute_script("document.querySelector('[data-zoom=all]').focus()")
+    where = []
+    for _ in range(2):
+        ActionChains(decode).send_keys(Keys.TAB).perform()
+        where.append(decode.execute_script("return document.activeElement.id || document.activeElement.closest('[id]').id"))
+    assert where[0] == "p0-runs" and decode.execute_script("return !document.activeElement.closest('.plot')"), where
+
+
 def test_a_table_sorts_by_figures_and_by_words_with_the_total_last(decode: Any) -> None:
     classes = table_id(decode, "Classes")
     column = f"#{classes} tbody tr > :first-child"

@@ -344,6 +344,14 @@
     }
   }
 
+  // The box of a chart takes the keys; what Bokeh drew inside of it is no further stop of the tab key.
+  function oneStop(inside) {
+    for (const child of inside.querySelectorAll("*")) {
+      if (child.tabIndex >= 0) child.tabIndex = -1;
+      if (child.shadowRoot) oneStop(child.shadowRoot);
+    }
+  }
+
   async function draw(spec) {
     const before = new Set(Bokeh.documents);
     await Bokeh.embed.embed_item(spec.item, spec.id);
@@ -355,6 +363,7 @@
     chart.full = [range.start, range.end];
     paint(doc);
     const target = box(spec.id);
+    oneStop(target);
     target.addEventListener("keydown", keys);
     target.addEventListener("dblclick", () => zoom(spec.id, "all"));
     if (spec.kind === "roofline") {
