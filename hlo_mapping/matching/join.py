@@ -14,8 +14,9 @@ from hlo_mapping.matching import confidence
 from hlo_mapping.matching.align import align
 from hlo_mapping.matching.beam import Cutter, Segment
 from hlo_mapping.matching.calls import divide, neighbouring_calls
+from hlo_mapping.matching.candidates import Candidates, candidates
 from hlo_mapping.matching.names import AUTOTUNER
-from hlo_mapping.matching.plans import Plan, Plans, candidates, plan
+from hlo_mapping.matching.plans import Plan, Plans, plan
 from hlo_mapping.matching.tokens import LaunchStream, Token, launch_streams
 
 NONE = -1
@@ -92,8 +93,10 @@ def join(activities: pa.Table, dump: DumpIndex | None, annotations: Annotations,
     """
     tokens, streams = launch_streams(activities, host_functions)
     named = [p for p in annotations.programs if p >= 0]
-    programs = [dump.load(n) for n in candidates(dump, tokens, named)] if dump is not None else []
-    return _Join(len(activities), tokens, plan(programs, tokens), annotations).run(streams)
+    chosen = candidates(dump, tokens, named) if dump is not None else Candidates(())
+    programs = [dump.load(n) for n in chosen.numbers] if dump is not None else []
+    echoes = {n: [(dump.name(e), e) for e in same] for n, same in chosen.echoes.items()} if dump is not None else {}
+    return _Join(len(activities), tokens, plan(programs, tokens, echoes), annotations).run(streams)
 
 
 @dataclass(slots=True)
@@ -244,7 +247,7 @@ class _Join:
         codes = stream.codes[offset + segment.start : offset + segment.end]
         mine = steps[segment.start : segment.end]
         close = [self.plans.plans[r].program for r, dearer in segment.rivals if dearer < 0.25]
-        tied = tuple((p.name, p.number) for p in (*plan_.twins, *close))
+        tied = (*plan_.twins, *((p.name, p.number) for p in close))
         key = (plan_.program.number, codes.tobytes(), mine.tobytes(), tied)
         if key not in self.judged:
             quality = self.quality(plan_, codes, mine, segment.exact, segment.extra, segment.missing)
