@@ -81,15 +81,18 @@ def _draw_roofs(chart: Axes, roofs: tuple[Roof, ...], low: float, high: float) -
         start = roof.value / best if best else low
         below = any(1 < other.value / roof.value < CLOSE for other in peaks)
         chart.plot([start, high], [roof.value / 1e12] * 2, color=INK, linewidth=1.3, zorder=2)
-        write(chart, high * 0.97, roof.value / 1e12 * (0.93 if below else 1.08), f"{roof.label} {phrase('flops_per_s', roof.value)}",
-              ha="right", va="top" if below else "bottom", size=SMALL)  # fmt: skip
+        text = f"{roof.label} {phrase('flops_per_s', roof.value)}"
+        chart.annotate(plain(text), (high, roof.value / 1e12), xytext=(-3, -3 if below else 3), textcoords="offset points", size=SMALL,
+                       color=INK, ha="right", va="top" if below else "bottom", parse_math=False)  # fmt: skip
 
 
 def _name_largest(chart: Axes, points: tuple[Point, ...]) -> None:
     """Names of the points with most time, beside their dots, where they cover no other dot and no other name."""
-    to_pixels, box = chart.transData.transform, chart.get_window_extent()
+    to_pixels, room = chart.transData.transform, chart.get_window_extent()
     dots = to_pixels([(p.flops_per_byte, p.flops_per_s / 1e12) for p in points])
-    taken: list[tuple[float, float, float, float]] = []
+    written = [text.get_window_extent() for text in chart.texts]
+    taken: list[tuple[float, float, float, float]] = [(box.x0, box.y0, box.x1, box.y1) for box in written]
+    named = 0
     for number, point in enumerate(points):
         text = f"{shorten(point.name, 34)} {share(point.share_of_roof)}" if point.share_of_roof is not None else shorten(point.name, 40)
         x, y = dots[number]
@@ -98,11 +101,12 @@ def _name_largest(chart: Axes, points: tuple[Point, ...]) -> None:
             near = x + side * away * DPI / 72
             middle = y + rise * DPI / 72
             place = (min(near, near + side * wide), middle - high / 2, max(near, near + side * wide), middle + high / 2)
-            if box.x0 <= place[0] and place[2] <= box.x1 and not _covers(place, dots) and not any(_meet(place, other) for other in taken):
+            if room.x0 <= place[0] and place[2] <= room.x1 and not _covers(place, dots) and not any(_meet(place, other) for other in taken):
                 _name(chart, point, text, (side * away, rise))
                 taken.append(place)
+                named += 1
                 break
-        if len(taken) == MOST_NAMES:
+        if named == MOST_NAMES:
             return
 
 
