@@ -68,6 +68,10 @@ def test_a_kernel_is_called_after_a_fusion_with_the_same_body(dialect: str) -> N
         for step in build_schedule(one).steps:
             if step.kind != KERNEL or step.instruction not in names or step.instruction in sorts:
                 continue
+            if step.grid is None:
+                # the dump leaves out what a loop holds, and the module fills in
+                assert step.names == names[step.instruction]
+                continue
             (kernel,) = step.names
             # the fusion's own name, one of the same body, or at least one of the same kind that XLA found equal
             alike = {base_name(n) for n in names[step.instruction]}
@@ -104,7 +108,8 @@ def test_the_symbol_of_an_instruction(instruction: str, symbol: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kernel", "base"), [("loop_add_fusion_12", "loop_add_fusion"), ("sort_8_1__3", "sort"), ("fusion", "fusion"), ("my_kernel__1", "my_kernel")]
+    ("kernel", "base"),
+    [("loop_add_fusion_12", "loop_add_fusion"), ("sort_8_1__3", "sort"), ("fusion", "fusion"), ("my_kernel__1", "my_kernel")],
 )
 def test_the_base_of_a_kernel_name(kernel: str, base: str) -> None:
     assert base_name(kernel) == base

@@ -26,7 +26,9 @@ def bound(found: Program, *tokens: Token) -> Automaton:
 
 
 def test_a_kernel_fits_by_name_and_dimensions() -> None:
-    automaton = bound(program("jit_f", kernel("a_fusion", grid=4)), launched("a_fusion", 4), launched("a_fusion", 8), launched("b_fusion", 4))
+    automaton = bound(
+        program("jit_f", kernel("a_fusion", grid=4)), launched("a_fusion", 4), launched("a_fusion", 8), launched("b_fusion", 4)
+    )
     assert [automaton.accept(0, t) for t in range(3)] == [(0.0, 1), (OTHER_DIMENSIONS, 0), None]
     assert automaton.places(0) == (0,)
     assert automaton.places(1) == ()
@@ -42,7 +44,8 @@ def test_copies_and_memsets_fit_by_size() -> None:
 def test_a_kernel_that_xla_ships_ready_made_fits_by_its_dimensions() -> None:
     automaton = bound(
         program("jit_f", kernel("topk", "custom-call.1", grid=20), kernel("a_fusion", grid=20)),
-        launched("Run", 20), launched("Run", 21), launched("a_fusion", 20), launched("loop_add_fusion", 20), launched("redzone_checker", 20),
+        launched("Run", 20), launched("Run", 21), launched("a_fusion", 20), launched("loop_add_fusion", 20),
+        launched("redzone_checker", 20),
     )  # fmt: skip
     assert [automaton.accept(0, t) for t in range(5)] == [(READY_MADE, 1), None, None, None, None]
     # a fusion's kernel goes by its own name only
@@ -89,8 +92,15 @@ def test_the_target_tells_which_routine_a_custom_call_runs() -> None:
 
 
 def test_the_types_of_a_product_tell_which_kernels_are_its() -> None:
-    hlo = module("%x = f16[8,8]{1,0} parameter(0)", 'ROOT %dot.1 = f16[8,8]{1,0} custom-call(%x, %x), custom_call_target="__cublas$lt$matmul"')
-    tokens = (launched("nvjet_sm90_hsh_64x8_NNT"), launched("nvjet_sm90_tst_64x8_NNT"), launched("splitKreduce_kernel"), launched("Kernel2"))
+    hlo = module(
+        "%x = f16[8,8]{1,0} parameter(0)", 'ROOT %dot.1 = f16[8,8]{1,0} custom-call(%x, %x), custom_call_target="__cublas$lt$matmul"'
+    )
+    tokens = (
+        launched("nvjet_sm90_hsh_64x8_NNT"),
+        launched("nvjet_sm90_tst_64x8_NNT"),
+        launched("splitKreduce_kernel"),
+        launched("Kernel2"),
+    )
     automaton = bound(program("jit_f", call("kCublasLtMatmul", "dot.1"), module=hlo), *tokens)
     assert [automaton.accept(0, t) for t in range(4)] == [(0.0, 0), (UNUSUAL_LIBRARY, 0), (0.0, 0), (0.0, 0)]
 

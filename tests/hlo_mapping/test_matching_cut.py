@@ -63,7 +63,10 @@ def test_a_launch_too_many_and_one_missing_leave_the_execution_whole() -> None:
 
 
 def test_one_program_begins_like_another() -> None:
-    short, long = straight("jit_short", "a_fusion", "b_fusion", number=1), straight("jit_long", "a_fusion", "b_fusion", "c_fusion", number=2)
+    short, long = (
+        straight("jit_short", "a_fusion", "b_fusion", number=1),
+        straight("jit_long", "a_fusion", "b_fusion", "c_fusion", number=2),
+    )
     stream = ["a_fusion", "b_fusion", "a_fusion", "b_fusion", "c_fusion", "a_fusion", "b_fusion", "a_fusion", "b_fusion", "c_fusion"]
     expected = [("jit_short", 0, 2), ("jit_long", 2, 5), ("jit_short", 5, 7), ("jit_long", 7, 10)]
     assert cut(stream, short, long)[1] == expected
@@ -172,7 +175,13 @@ def test_a_block_of_lost_records_costs_only_what_it_held() -> None:
     kept = stream[:80] + stream[190:]
     found, executions = cut(kept, straight("jit_f", *LONG))
     assert [e[1:] for e in executions] == [(0, 60), (60, 80), (80, 130), (130, 190), (190, 250)]
-    assert [(s.cut_start, s.cut_end) for s in found.segments] == [(False, False), (False, True), (True, False), (False, False), (False, False)]
+    assert [(s.cut_start, s.cut_end) for s in found.segments] == [
+        (False, False),
+        (False, True),
+        (True, False),
+        (False, False),
+        (False, False),
+    ]
     assert found.steps.tolist() == [n % 60 for n in range(80)] + [n % 60 for n in range(190, 360)]
 
 

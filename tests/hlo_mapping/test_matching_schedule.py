@@ -59,7 +59,9 @@ def test_a_straight_program_is_a_chain() -> None:
 def test_a_loop_of_known_trip_count_is_unrolled_and_its_condition_left_out() -> None:
     text = 'ROOT %while.1 = (s32[]) while(%x), condition=%condition, body=%body, backend_config={"known_trip_count":{"n":"3"}}'
     loop = nest("kWhile", "while.1", condition=[kernel("compare_fusion")], body=[kernel("a_fusion"), kernel("b_fusion")])
-    schedule = build_schedule(program("jit_f", loop, kernel("end_fusion"), module=module("%x = (s32[]) parameter(0)", text, computations=LOOP)))
+    schedule = build_schedule(
+        program("jit_f", loop, kernel("end_fusion"), module=module("%x = (s32[]) parameter(0)", text, computations=LOOP))
+    )
     assert instructions(schedule)[:6] == ["a_fusion", "b_fusion"] * 3
     end = instructions(schedule).index("end_fusion")
     assert after(schedule, 5) == {end}
@@ -127,7 +129,12 @@ def test_wrappers_launch_what_is_inside_them_and_waits_nothing() -> None:
 
 
 def test_copies_and_memsets_know_their_sizes() -> None:
-    hlo = module("%x = f32[256]{0} parameter(0)", "%copy.1 = f32[256]{0} copy(%x)", "ROOT %fill.2 = f32[16]{0} fusion(), kind=kLoop, calls=%f", computations=FUSED)
+    hlo = module(
+        "%x = f32[256]{0} parameter(0)",
+        "%copy.1 = f32[256]{0} copy(%x)",
+        "ROOT %fill.2 = f32[16]{0} fusion(), kind=kLoop, calls=%f",
+        computations=FUSED,
+    )
     schedule = build_schedule(program("jit_f", call("kCopy", "copy.1"), call("kMemzero", "fill.2"), call("kCopy", "elsewhere"), module=hlo))
     assert [(s.kind, s.byte_count) for s in schedule.steps] == [(COPY, 1024), (MEMSET, 64), (COPY, None)]
 
@@ -226,7 +233,9 @@ def test_neither_thunks_nor_hlo_gives_an_empty_schedule() -> None:
 
 
 def product(operand: str, config: str) -> frozenset[str]:
-    hlo = module(f"%a = {operand} parameter(0)", f'ROOT %dot.1 = f32[8,8]{{1,0}} custom-call(%a, %a), custom_call_target="__cublas$gemm"{config}')
+    hlo = module(
+        f"%a = {operand} parameter(0)", f'ROOT %dot.1 = f32[8,8]{{1,0}} custom-call(%a, %a), custom_call_target="__cublas$gemm"{config}'
+    )
     found = hlo.instruction("dot.1")
     assert found is not None
     return multiplied_types(found, hlo)

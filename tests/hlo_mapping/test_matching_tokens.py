@@ -19,7 +19,14 @@ def table(*rows: dict[str, Any]) -> pa.Table:
     full = []
     for n, row in enumerate(rows):
         base = {"activity": "kernel", "start_ns": 100 * n, "end_ns": 100 * n + 50, "device_id": 0, "process_id": 1, "correlation_id": n + 1}
-        launch = {"launch_thread": 1, "launch_start_ns": 10 * n, "launch_end_ns": 10 * n + 4, "name": "k", "grid": "1,1,1", "block": "1,1,1"}
+        launch = {
+            "launch_thread": 1,
+            "launch_start_ns": 10 * n,
+            "launch_end_ns": 10 * n + 4,
+            "name": "k",
+            "grid": "1,1,1",
+            "block": "1,1,1",
+        }
         full.append(base | launch | row)
     schema = pa.schema([*ACTIVITIES, *LAUNCHES])
     columns = [
