@@ -271,7 +271,9 @@ class _Pass:
         if self.to_go_on[at + 1]:
             return {OUTSIDE: new[OUTSIDE]}  # the host saw it end, too
         program, step = ended.state
-        spent = ended.price == 0.0 and all(s == self.automata[program].schedule.end for s, _ in self.automata[program].schedule.follow[step + 1])
+        spent = ended.price == 0.0 and all(
+            s == self.automata[program].schedule.end for s, _ in self.automata[program].schedule.follow[step + 1]
+        )
         return {s: c for s, c in new.items() if c <= limit and not (spent and s == ended.state)}
 
     def options(self, at: int, lost: bool) -> tuple[Option, ...]:
