@@ -115,17 +115,29 @@ def _sums(view: View, costs: Costs, same: Alike, times: ClassTimes, column: Ints
     """
     of_kind = np.append(column, 0)[times.group]  # kinds without a group are in no execution's work
     weights: dict[str, Ints | None] = {**costs.values, "floor_bytes": costs.floor, "launches": None}
-    measures = {name: same.sums(of_kind, groups, values)[same.pattern] for name, values in weights.items()}
-    for name, values in (("time", times.time), ("known_bytes_time", times.bytes_known), ("known_flops_time", times.flops_known)):
-        measures[name] = _added(values, column, groups)
-    out: dict[str, Floats] = {}
     members = [np.flatnonzero((view.executions.module == m) & view.executions.complete) for m in range(len(view.modules))]
-    for name, per_run in measures.items():
+    out: dict[str, Floats] = {}
+    for name, values in weights.items():
+        of_pattern = same.sums(of_kind, groups, values)
+        found = [_over_patterns(of_pattern, same.pattern[m]) for m in members]
+        for label, rows in ((f"{name}_total", [total for total, _ in found]), (name, [median for _, median in found])):
+            out[label] = np.stack(rows) if rows else np.empty((0, groups))
+    for name, time in (("time", times.time), ("known_bytes_time", times.bytes_known), ("known_flops_time", times.flops_known)):
+        per_run = _added(time, column, groups)
         out[f"{name}_total"] = np.stack([per_run[m].sum(axis=0) for m in members]) if members else np.empty((0, groups))
         for label, q in (("", 0.5), ("_p10", 0.1), ("_p90", 0.9)) if name == "time" else (("", 0.5),):
-            found = [_quantile(per_run[m], q) for m in members]
-            out[name + label] = np.stack(found) if found else np.empty((0, groups))
+            quantiles = [_quantile(per_run[m], q) for m in members]
+            out[name + label] = np.stack(quantiles) if quantiles else np.empty((0, groups))
     return out
+
+
+def _over_patterns(of_pattern: Floats, patterns: Ints) -> tuple[Floats, Floats]:
+    """Total and median, over executions of these patterns, of what stands in a table by pattern; they mostly are of one."""
+    count = np.bincount(patterns, minlength=len(of_pattern))
+    there = of_pattern[count > 0]
+    if len(there) and (there == there[0]).all():
+        return there[0] * len(patterns), there[0]
+    return np.asarray(count @ of_pattern, np.float64), _quantile(of_pattern[patterns], 0.5)
 
 
 def _added(values: Ints, column: Ints, groups: int) -> Floats:
