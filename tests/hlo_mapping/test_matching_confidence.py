@@ -151,7 +151,7 @@ def test_a_memset_goes_with_the_call_that_follows() -> None:
 
 
 def test_runs_of_calls_and_what_ends_them() -> None:
-    automaton, codes, steps = aligned(TWO_CALLS, "a_fusion", "regular_fft", "vector_fft", "b_fusion")
+    automaton, _codes, steps = aligned(TWO_CALLS, "a_fusion", "regular_fft", "vector_fft", "b_fusion")
     assert neighbouring_calls(automaton, steps) == ([(1, 3)] if steps[1] != steps[2] else [])
     one = program("jit_f", kernel("a_fusion"), call("kFft", "fft.1"), kernel("b_fusion"))
     automaton, _, steps = aligned(one, "a_fusion", "regular_fft", "vector_fft", "b_fusion")
