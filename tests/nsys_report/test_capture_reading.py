@@ -268,3 +268,54 @@ def test_a_parquet_directory_reads_the_same(tmp_path: Path) -> None:
         assert same.runtime.to_pylist() == capture.runtime.to_pylist()
     assert open_capture(folder).nvtx.to_pylist() == capture.nvtx.to_pylist()
     assert open_capture(folder, ranges="xla").nvtx.num_rows == 1
+
+
+def test_a_table_read_in_parts_is_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row numbers with gaps, calls that are left out, nulls in one part only: the parts close up."""
+    strings = STRINGS | {9: "cuCtxSetCurrent_v4000"}
+    kernels = [kernel(10 * i, 10 * i + 5, i, graphNodeId=None if i < 60 else 77, shortName=1 + i % 2) for i in range(1, 101)]
+    calls = [call(10 * i - 8, 10 * i - 6, i, nameId=9 if i % 3 == 0 and i > 50 else 3) for i in range(1, 101)]
+    path = build(tmp_path / "capture.sqlite", {KERNEL: kernels, RUNTIME: calls}, strings)
+    with sqlite3.connect(path) as database:
+        database.execute(f"DELETE FROM {KERNEL} WHERE rowid BETWEEN 20 AND 30")
+    whole = open_capture(path)
+    monkeypatch.setattr("nsys_report.capture.sqlite.SPLIT_ROWS", 10)
+    monkeypatch.setattr("nsys_report.capture.sqlite.BATCH_ROWS", 7)
+    parts = open_capture(path)
+    assert parts.activities.equals(whole.activities)
+    assert parts.runtime.equals(whole.runtime)
+    assert parts.activities.num_rows == 89
+    assert parts.activities.column("graph_node_id").null_count == 59 - 11
+    assert parts.tables[KERNEL] == 89
+
+
+@pytest.mark.parametrize("odd", ["12", 12.0, b"12"])
+def test_integers_stored_as_something_else(odd: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite keeps what it is given, in a column without a type; the driver expects what its first batch held."""
+    monkeypatch.setattr("nsys_report.capture.sqlite.BATCH_ROWS", 2)
+    for place in (0, 4):
+        kernels = [kernel(10 * i, 10 * i + 5, i, streamId=7) for i in range(1, 6)]
+        kernels[place]["streamId"] = odd
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        streams = opened(folder, kernels=kernels).activities.column("stream_id").to_pylist()
+        assert streams == [12 if i == place else 7 for i in range(5)]
+
+
+def test_a_table_without_row_numbers(tmp_path: Path) -> None:
+    path = build(tmp_path / "capture.sqlite", {RUNTIME: [call(1, 2)]})
+    with sqlite3.connect(path) as database:
+        database.execute(f"CREATE TABLE {MEMCPY} (start INTEGER PRIMARY KEY, end, bytes, copyKind, globalPid) WITHOUT ROWID")
+        database.executemany(f"INSERT INTO {MEMCPY} VALUES (?, ?, ?, ?, ?)", [(30, 40, 8, 1, PROCESS), (10, 20, 4, 2, PROCESS)])
+    assert open_capture(path).activities.select(["start_ns", "bytes", "copy_kind"]).to_pylist() == [
+        {"start_ns": 10, "bytes": 4, "copy_kind": "DtoH"},
+        {"start_ns": 30, "bytes": 8, "copy_kind": "HtoD"},
+    ]
+
+
+def test_row_numbers_that_are_ids(tmp_path: Path) -> None:
+    """Rows far apart must not ask for memory for all that could lie between."""
+    path = build(tmp_path / "capture.sqlite", {KERNEL: [kernel(10, 20, 1), kernel(30, 40, 2)], RUNTIME: [call(1, 2)]})
+    with sqlite3.connect(path) as database:
+        database.execute(f"UPDATE {KERNEL} SET rowid = 1 << 50 WHERE start = 30")
+    assert open_capture(path).activities.column("start_ns").to_pylist() == [10, 30]
