@@ -28,6 +28,7 @@ from nsys_report.executions.notes import join_notes
 from nsys_report.executions.nvtx import annotate
 from nsys_report.executions.table import executions_table
 from nsys_report.joined import Joined
+from nsys_report.role_files import overrides_from
 
 Progress = Callable[[str, float], None]
 
@@ -69,13 +70,6 @@ def _facts(found: Join, overrides: RoleOverrides | None) -> tuple[pa.Table, tupl
         except HloError as error:
             unread.append(f"program {program.name} ({program.number}): classes and bytes are unknown: {error.brief}")
     return (pa.concat_tables(tables).unify_dictionaries().combine_chunks() if tables else FACTS.empty_table()), tuple(unread)
-
-
-def overrides_from(roles: str | Path | None, manifest: str | Path | None) -> RoleOverrides | None:
-    """The roles that a file or a serving manifest gives; the roles file wins where both speak."""
-    given = role_overrides.read_roles_file(Path(roles)) if roles is not None else None
-    served = role_overrides.read_manifest(Path(manifest)) if manifest is not None else None
-    return given.merged(served) if given is not None and served is not None else given or served
 
 
 def analyze(

@@ -8,7 +8,7 @@ from hlo_mapping.classification.overrides import RoleOverrides, read_manifest, r
 
 
 def overrides_from(roles: str | Path | None, manifest: str | Path | None) -> RoleOverrides | None:
-    """The roles that a file or a serving manifest gives; the roles file wins where both are there. HloError for one that cannot be read."""
-    if roles is not None:
-        return read_roles_file(Path(roles))
-    return read_manifest(Path(manifest)) if manifest is not None else None
+    """The roles that a file and a serving manifest give; the file wins where both speak. HloError for one that cannot be read."""
+    given = read_roles_file(Path(roles)) if roles is not None else None
+    served = read_manifest(Path(manifest)) if manifest is not None else None
+    return given.merged(served) if given is not None and served is not None else given or served
