@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -41,7 +42,7 @@ BATCH_ROWS = 1 << 15
 """Rows a batch."""
 SPLIT_ROWS = 1 << 18
 """Rows from which a table is read in parts, side by side: SQLite reads without Python's lock."""
-PARTS = 2
+PARTS = max(2, min(4, os.cpu_count() or 1))
 _LARGEST = 1 << 27
 """Row numbers that reach further than this are no count of rows, but somebody's ids."""
 
