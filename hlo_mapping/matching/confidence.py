@@ -1,7 +1,8 @@
 """How surely a launch was joined to its instruction, and by what.
 
-The numbers are shares of right answers, measured against XLA's own annotations on captures that have them: an exact place in an
-execution that fits throughout was never wrong, a library call found by its place hardly ever, a name with other launch dimensions often.
+The numbers are bounds of shares of right answers, measured against XLA's own annotations. On captures with all their records, of 60,000
+launches found by the thunk sequence, 40,000 found by the scheduled HLO and 6,000 found by order in executions that fit throughout, none
+was wrong; with records taken out at random or in blocks (1 % to 20 % of them), 1 in 10,000 by sequence and 1 in 1,000 by order.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ XLA's autotuner tried; no program of the dump."""
 
 NVTX, SEQUENCE, ORDER, SCHEDULE, NAME, AUTOTUNING = range(len(METHODS))
 
-SURE = {NVTX: 1.0, SEQUENCE: 0.999, ORDER: 0.99, SCHEDULE: 0.95, NAME: 0.45}
+SURE = {NVTX: 1.0, SEQUENCE: 0.999, ORDER: 0.99, SCHEDULE: 0.99, NAME: 0.45}
 """Confidence by method in an execution that fits throughout."""
 
 GOOD_FIT, POOR_FIT = 0.9, 0.5
 """Shares of exactly expected launches: from GOOD_FIT on an execution is its program's, below POOR_FIT it is not."""
 
+
+CROWDED = 0.95
+"""Confidence of a library call right before or after another: a lost launch of the one can be made up by the other."""
 
 SHIFTED = 0.6
 """Confidence next to a missing kernel, where it is not certain which of several alike is missing."""
@@ -61,6 +65,9 @@ def judge(
     method[(kind == KERNEL) & exact] = by_name
     method[(kind == KERNEL) & ~exact & (steps >= 0)] = NAME
     confidence = np.array([SURE.get(m, np.nan) for m in method.tolist()])
+    library = np.concatenate([[False], kinds == LIBRARY])
+    crowded = (library[1:] & (library[:-1] | np.concatenate([library[2:], [False]])))[steps]
+    confidence[crowded] = np.minimum(confidence[crowded], CROWDED)
     # next to a launch that fits nowhere, order is no longer proof
     lost = steps < 0
     near = lost.copy()
@@ -78,13 +85,18 @@ def judge(
 
 
 def may_be_shifted(automaton: Automaton, codes: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Launches next to missing kernels that would fit as well one place further into the gap, and their neighbours in turn."""
+    """Launches next to missing kernels that would fit as well one place further into the gap, and their neighbours in turn.
+
+    A library call next to a gap is one in any case: what it launches may be another call's.
+    """
     found = np.zeros(len(steps), bool)
     placed = np.flatnonzero(steps >= 0)
     at, code = steps[placed].tolist(), codes[placed].tolist()
     end = automaton.schedule.end
     gaps = [n for n in np.flatnonzero(np.diff(steps[placed]) > 1).tolist() if _is_gap(automaton, at[n], at[n + 1], code[n + 1])]
     for n in gaps:
+        for side in (n, n + 1):
+            found[placed[side]] |= automaton.schedule.steps[at[side]].kind == LIBRARY
         found[placed[n + 1 + _slack(automaton, at[n + 1 :], code[n + 1 :], range(at[n] + 1, at[n + 1]))]] = True
         found[placed[n - _slack(automaton, at[n::-1], code[n::-1], range(at[n] + 1, at[n + 1]))]] = True
     if len(at) and automaton.finish(at[-1])[1]:
@@ -102,7 +114,7 @@ def _is_gap(automaton: Automaton, step: int, later: int, token: int) -> bool:
 def _slack(automaton: Automaton, at: list[int], code: list[int], free: range) -> np.ndarray:
     """How many launches, counted from a gap, could stand one place nearer to it: 0 to n - 1."""
     count = 0
-    while count < len(at) and any((automaton.accept(s, code[count]) or (1.0, 0))[0] == 0.0 for s in free):
+    while count < len(at) and any((automaton.accept(s, code[count]) or (1.0, 0))[0] < 0.5 for s in free):
         free = range(at[count], at[count] + 1)
         count += 1
     return np.arange(count)

@@ -63,10 +63,10 @@ def test_several_readings_share_the_confidence() -> None:
     assert sure == [0.333, 0.33, 0.33, 0.333]
 
 
-def test_the_schedule_alone_is_less_sure() -> None:
+def test_found_by_the_schedule_alone() -> None:
     fused = "%f (p: f32[8]) -> f32[8] {\n  ROOT %p = f32[8]{0} parameter(0)\n}\n"
     hlo = module("%x = f32[8]{0} parameter(0)", "ROOT %a_fusion = f32[8]{0} fusion(%x), kind=kLoop, calls=%f", computations=fused)
-    assert judged(program("jit_f", module=hlo), "a_fusion") == (["schedule"], [0.95])
+    assert judged(program("jit_f", module=hlo), "a_fusion") == (["schedule"], [0.99])
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,18 @@ def test_the_schedule_alone_is_less_sure() -> None:
 )
 def test_fit(exact: int, extra: int, missing: int, launches: int, free: int, expected: float | None) -> None:
     assert confidence.fit(exact, extra, missing, launches, free) == expected
+
+
+def test_library_calls_side_by_side_are_a_little_less_sure() -> None:
+    calls = program("jit_f", kernel("a_fusion"), call("kFft", "fft.1"), call("kFft", "fft.2"), kernel("b_fusion"), call("kFft", "fft.3"))
+    _, sure = judged(calls, "a_fusion", "regular_fft", "regular_fft", "b_fusion", "regular_fft")
+    assert sure == [0.999, 0.95, 0.95, 0.999, 0.99]
+
+
+def test_a_library_call_next_to_a_missing_kernel_is_doubtful() -> None:
+    calls = program("jit_f", *(kernel(k) for k in LONG), call("kFft", "fft.1"), kernel("b_fusion"))
+    _, sure = judged(calls, *LONG[:-1], "regular_fft", "b_fusion")
+    assert sure[-2:] == [0.6, 0.999]
 
 
 def test_which_of_several_alike_is_missing_cannot_be_told() -> None:
