@@ -18,8 +18,8 @@ EXECUTION_TABLE = pa.schema(
         column("program_id", pa.int64(), "XLA's number of that module; null where unknown or tied"),
         column("start_ns", pa.int64(), "start of its first GPU activity"),
         column("end_ns", pa.int64(), "end of its last GPU activity"),
-        column("kernel_count", pa.int64(), "kernels in it"),
-        column("kernel_time_ns", pa.int64(), "sum of its kernels' durations"),
+        column("kernel_count", pa.int64(), "kernels in it; null where a CUDA graph was recorded whole, which hides them"),
+        column("kernel_time_ns", pa.int64(), "sum of its kernels' durations; null where kernel_count is"),
         column("busy_time_ns", pa.int64(), "length of the union of its activities"),
         column(
             "host_gap_ns",

@@ -20,6 +20,8 @@ class _Timeline:
     device: np.ndarray
     process: np.ndarray
     is_kernel: np.ndarray
+    is_graph: np.ndarray
+    """Whole graph launches, recorded without their kernels."""
 
 
 def executions_table(activities: pa.Table, execution: np.ndarray, found: tuple[FoundExecution, ...]) -> tuple[pa.Table, np.ndarray]:
@@ -45,19 +47,25 @@ def executions_table(activities: pa.Table, execution: np.ndarray, found: tuple[F
     columns["execution_id"] = np.arange(len(order))
     columns["process_id"] = pa.array(measured["process_id"][order], mask=measured["process_id"][order] < 0)
     columns["host_gap_ns"] = _host_gaps(timeline, rows[first][order])
+    # a graph recorded whole hides its kernels: how many it had, and how long they took, nobody knows
+    hidden = measured["whole_graphs"][order] > 0
+    for name in ("kernel_count", "kernel_time_ns"):
+        columns[name] = pa.array(measured[name][order], mask=hidden)
     columns |= _identities([found[i] for i in index[order].tolist()])
     return pa.table([_column(columns[f.name], f.type) for f in EXECUTION_TABLE], schema=EXECUTION_TABLE), number[execution]
 
 
 def _timeline(activities: pa.Table) -> _Timeline:
     kind = activities["activity"].combine_chunks()
-    kernel = [n for n, word in enumerate(kind.dictionary.to_pylist()) if word == "kernel"]
+    words = {word: n for n, word in enumerate(kind.dictionary.to_pylist())}
+    codes = kind.indices.to_numpy()
     return _Timeline(
         activities["start_ns"].to_numpy(),
         activities["end_ns"].to_numpy(),
         activities["device_id"].to_numpy(),
         activities["process_id"].fill_null(-1).to_numpy(),
-        kind.indices.to_numpy() == (kernel[0] if kernel else -1),
+        codes == words.get("kernel", -1),
+        codes == words.get("graph", -1),
     )
 
 
@@ -70,6 +78,7 @@ def _measure(timeline: _Timeline, rows: np.ndarray, first: np.ndarray) -> dict[s
         "start_ns": np.minimum.reduceat(start, first),
         "end_ns": np.maximum.reduceat(end, first),
         "kernel_count": np.add.reduceat(is_kernel.astype(np.int64), first),
+        "whole_graphs": np.add.reduceat(timeline.is_graph[rows].astype(np.int64), first),
         "kernel_time_ns": np.add.reduceat(np.where(is_kernel, end - start, 0), first),
         "busy_time_ns": _busy(start, end, first),
     }

@@ -56,6 +56,12 @@ def test_devices_and_processes_have_gaps_of_their_own() -> None:
     assert table(rows, [0, 1, 2, 3], *[found()] * 4)[0]["host_gap_ns"] == [None, None, None, 30]
 
 
+def test_a_graph_recorded_whole_hides_how_many_kernels_it_had() -> None:
+    rows = activities({"start_ns": 0, "end_ns": 40, "activity": "graph"}, {"start_ns": 50, "end_ns": 60})
+    made, _ = table(rows, [0, 1], found(), found())
+    assert (made["kernel_count"], made["kernel_time_ns"], made["busy_time_ns"]) == ([None, 1], [None, 10], [40, 10])
+
+
 def test_numbers_go_by_start_whatever_the_order_of_discovery() -> None:
     rows = activities({"start_ns": 0}, {"start_ns": 10}, {"start_ns": 20})
     made, number = table(rows, [2, 0, 1], found(module="b"), found(module="c"), found(module="a"))

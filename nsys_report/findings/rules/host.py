@@ -37,7 +37,7 @@ def copied(context: Context, step: Step, kind: str) -> tuple[float, float]:
 def helper_executions(context: Context, step: Step) -> float:
     """Executions without a kernel in a step, on average: programs that only copy."""
     runs = context.view.executions
-    empty = np.asarray(context.joined.executions["kernel_count"].to_numpy(), np.int64) == 0
+    empty = np.asarray(context.joined.executions["kernel_count"].fill_null(1).to_numpy(), np.int64) == 0
     return _in_steps(context, step, runs.start[empty], runs.device[empty], np.zeros(int(empty.sum()), np.int64))[0]
 
 
