@@ -9,6 +9,7 @@ from hlo_mapping.dump.index import DumpIndex
 from hlo_mapping.matching.confidence import GOOD_FIT, POOR_FIT
 from hlo_mapping.matching.join import FoundExecution
 from hlo_mapping.matching.join import Joined as Join
+from nsys_report.words import share, things
 
 MOST_NAMED = 5
 """Programs that a sentence names."""
@@ -20,12 +21,12 @@ def join_notes(join: Join, dump: DumpIndex | None, without_work: Mapping[str, in
     """Sentences for the report, most important first; of each kind a few, however many programs ran."""
     notes = [*_misfits(join, dump), *_ties(join.executions)]
     for module, count in sorted(without_work.items()):
-        notes.append(f"{_things(count, 'annotated execution')} of {module} without an activity in the capture: GPU records are missing")
+        notes.append(f"{things(count, 'annotated execution')} of {module} without an activity in the capture: GPU records are missing")
     ran = {id(e.program) for e in join.executions}
     unread = [p for p in join.programs.values() if p.problems and id(p) in ran]
     notes += [f"program {p.name} ({p.number}): {'; '.join(p.problems)}" for p in unread[:MOST_ALIKE]]
     if len(unread) > MOST_ALIKE:
-        notes.append(f"{_things(len(unread) - MOST_ALIKE, 'more program')} of the dump cannot be read whole either")
+        notes.append(f"{things(len(unread) - MOST_ALIKE, 'more program')} of the dump cannot be read whole either")
     return tuple(notes)
 
 
@@ -45,22 +46,22 @@ def _misfits(join: Join, dump: DumpIndex | None) -> list[str]:
             fit = min(e.fit or 0.0 for e in join.executions if (e.module, e.number) == (module, number))
             others.append(
                 f"{_listed({(module, number): count})}: not as the dump's module of that name and number, which agrees with "
-                f"{fit:.0%} of the launches; the dump is of another compilation, or the range's end was lost"
+                f"{share(fit)} of the launches; the dump is of another compilation, or the range's end was lost"
             )
     notes += others[:MOST_ALIKE]
     if len(others) > MOST_ALIKE:
-        notes.append(f"{_things(len(others) - MOST_ALIKE, 'more program')} ran that the dump's modules do not agree with")
+        notes.append(f"{things(len(others) - MOST_ALIKE, 'more program')} ran that the dump's modules do not agree with")
     parts = Counter(
         (e.module, e.number) for e in join.executions if e.program is not None and e.fit is not None and POOR_FIT <= e.fit < GOOD_FIT
     )
     if parts:
-        notes.append(f"{_listed(parts)}: the dump fits only in part (under {GOOD_FIT:.0%} of launches); their join is doubtful")
+        notes.append(f"{_listed(parts)}: the dump fits only in part (under {share(GOOD_FIT)} of launches); their join is doubtful")
     return notes
 
 
 def _listed(counts: Mapping[tuple[str, int | None], int]) -> str:
     """How many executions of which programs: the most frequent by name, the rest counted."""
-    executions = _things(sum(counts.values()), "execution")
+    executions = things(sum(counts.values()), "execution")
     ordered = sorted(counts, key=lambda key: -counts[key])
     named = [f"{module} (program {number})" if number is not None else module for module, number in ordered]
     if len(named) == 1:
@@ -73,14 +74,10 @@ def _its(programs: Mapping[tuple[str, int | None], int]) -> str:
     return "that number" if len(programs) == 1 else "those numbers"
 
 
-def _things(count: int, name: str) -> str:
-    return f"{count:,} {name}" + ("" if count == 1 else "s")
-
-
 def _ties(executions: tuple[FoundExecution, ...]) -> list[str]:
     ties = Counter((e.module, e.number, e.tied) for e in executions if e.tied)
     notes = []
     for (module, number, tied), count in ties.most_common(8):
         others = ", ".join(f"{name} ({n})" for name, n in tied[:4]) + (f" and {len(tied) - 4} more" if len(tied) > 4 else "")
-        notes.append(f"{_things(count, 'execution')} named {module} ({number}) could as well be of {others}: they launch the same sequence")
+        notes.append(f"{things(count, 'execution')} named {module} ({number}) could as well be of {others}: they launch the same sequence")
     return notes

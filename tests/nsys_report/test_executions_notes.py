@@ -56,7 +56,7 @@ def test_many_programs_that_do_not_fit_are_few_sentences(tmp_path: Path) -> None
         (tmp_path / f"module_0{number}.jit_f.sm_9.0a_gpu_after_optimizations.txt").write_text(TEXT.format(name="jit_f"))
     said = notes(tmp_path, *(found("jit_f" if number % 2 else "jit_h", number, fit=0.125) for number in range(100, 120)))
     assert said[0] == "1 execution of jit_h (program 100): the dump's module 100 is jit_f; another run's dump?"
-    assert "agrees with 12% of the launches" in said[1]
+    assert "agrees with 12.5 % of the launches" in said[1]
     assert said[4:] == ("16 more programs ran that the dump's modules do not agree with",)
 
 
