@@ -40,10 +40,10 @@ SETTLED = 2.4
 TROUBLE = 1.9
 """Where a launch makes the best explanation dearer by more than this, records may have been lost before it."""
 
-GAP, GIVEN_UP, RESUMED = 4.0, 6.0, 1.7
+GAP, GIVEN_UP, RESUMED = 4.0, 6.0, 3.2
 """Lost records: an execution goes on further down its program, breaks off, or is met in the middle."""
 
-END_SEEN = 3.5
+END_SEEN = 5.0
 """How much less it costs that an execution broke off, if the host saw one end."""
 
 MOST_MISSING = 5
@@ -304,10 +304,15 @@ class _Pass:
         state = min(active, key=lambda s: active[s])
         price = GIVEN_UP - (END_SEEN if self.to_go_on[at] else 0.0)
         given_up = active[state] + price
-        if state != OUTSIDE and not self.inside[at] and given_up < active.get(OUTSIDE, float("inf")):
+        if state != OUTSIDE and not self.inside[at] and given_up < active.get(OUTSIDE, _INFINITE) and not self.nearly_ended(state):
             active = {**active, OUTSIDE: given_up}
             self.traces[-1].ended = _Ending(state, price, MOST_MISSING, broke_off=True)
         return self.advance(at, active, lost=True)
+
+    def nearly_ended(self, state: State) -> bool:
+        """Whether no more than the last kernels are missing: then an execution has ended, not broken off."""
+        price, missing = self.automata[state[0]].finish(state[1])
+        return price != _INFINITE and missing <= 2
 
     def end_executions(self, at: int, new: dict[State, float], trace: _Trace) -> None:
         """Lets hypotheses that have come to their end stand outside, the cheapest of them."""

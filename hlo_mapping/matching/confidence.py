@@ -37,13 +37,19 @@ NO_EVIDENCE = 0.4
 """Confidence where nothing of an execution can be judged: a program of library calls alone, found blind."""
 
 
+FORGIVEN_FROM = 8
+"""Exact launches from which one deviation does not count against an execution."""
+
+
 def fit(exact: int, extra: int, missing: int, launches: int, free: int) -> float | None:
-    """The share of an execution that is just as expected: exact over exact, unexpected, inexact and missing launches.
+    """The share of an execution that is just as expected: exact over exact, unexpected, inexact and missing launches, but for one.
 
     `free` launches (library kernels and their helpers) can be neither exact nor wrong and do not count; None where none are left.
     """
     judged = launches - free + missing
-    return None if judged <= 0 else exact / judged
+    if judged <= 0:
+        return None
+    return exact / (judged - (judged > exact >= FORGIVEN_FROM))
 
 
 def judge(
