@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -49,7 +49,8 @@ class FoundExecution:
     """One execution: its program, how it was found, and how well its launches fit the program's schedule.
 
     `program` is None where the dump has no such program. `fit` is the share of launches just as expected (None where nothing can be
-    judged); `tied` are programs that fit as well, as (name, number).
+    judged); `missing` counts kernels that did not come, up to a few for each stretch of lost records. An execution is complete unless it
+    is cut off, or misses more than the best execution of its program does. `tied` are programs that fit as well, as (name, number).
     """
 
     module: str
@@ -61,6 +62,7 @@ class FoundExecution:
     is_complete: bool
     thread: int | None
     tied: tuple[tuple[str, int], ...] = ()
+    missing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ class _Join:
         self.executions: list[FoundExecution] = []
         self.codes: dict[tuple[int, str], int] = {}
         self.of_annotated: dict[int, int] = {}
-        self.cut_off: dict[object, bool] = {}
+        self.cut_off: dict[object, tuple[bool, int]] = {}
         self.judged: dict[object, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float | None]] = {}
         self.undivided: dict[object, _Undivided] = {}
         self.unwritten: dict[object, list[np.ndarray]] = {}
@@ -151,7 +153,7 @@ class _Join:
                 values[pairs[:, 0]] = values[pairs[:, 1]]
         self.annotate_rest()
         return Joined(
-            tuple(self.executions), self.execution, self.instruction, tuple(self.codes), self.method, self.confidence, self.first_part,
+            _completed(self.executions), self.execution, self.instruction, tuple(self.codes), self.method, self.confidence, self.first_part,
             self.plans.programs, (),
         )  # fmt: skip
 
@@ -184,7 +186,7 @@ class _Join:
             program = None
         at = self.plans.by_number.get(number) if program is not None else None
         quality: float | None = None
-        complete = True
+        cut_off, missing = False, 0
         if at is not None:
             key = (number, codes.tobytes())
             if key not in self.judged:
@@ -194,14 +196,15 @@ class _Join:
                 # XLA's range is evidence of its own: where the launches cannot be judged they are the annotated program's
                 sure = np.ones(plan_.schedule.end + 1, np.int64)
                 self.remember(key, plan_, codes, found.steps, 1.0 if quality is None else quality, sure, number)
-                self.cut_off[key] = found.cut_start or found.cut_end
-            quality, complete = self.judged[key][4], not self.cut_off[key]
+                self.cut_off[key] = found.cut_start or found.cut_end, found.missing
+            quality, (cut_off, missing) = self.judged[key][4], self.cut_off[key]
             if quality is None or quality >= confidence.POOR_FIT:
                 self.unwritten.setdefault(key, []).append(rows)
             elif not self.knows(program, self.annotations.instruction[rows]):
                 program = None
         self.of_annotated[execution] = len(self.executions)
-        self.found(rows, FoundExecution(module, number if number >= 0 else None, program, "nvtx", 1.0, quality, complete, thread))
+        named = number if number >= 0 else None
+        self.found(rows, FoundExecution(module, named, program, "nvtx", 1.0, quality, not cut_off, thread, missing=missing))
 
     def found(self, rows: np.ndarray, execution: FoundExecution) -> None:
         """One more execution, and its rows."""
@@ -248,7 +251,7 @@ class _Join:
         mine = steps[segment.start : segment.end]
         close = [self.plans.plans[r].program for r, dearer in segment.rivals if dearer < 0.25]
         tied = (*plan_.twins, *((p.name, p.number) for p in close))
-        key = (plan_.program.number, codes.tobytes(), mine.tobytes(), tied)
+        key = (plan_.program.number, codes.tobytes(), mine.tobytes(), tied, segment.missing)
         if key not in self.judged:
             quality = self.quality(plan_, codes, mine, segment.exact, segment.extra, segment.missing)
             readings = self.plans.readings(plan_, len(close))
@@ -278,6 +281,7 @@ class _Join:
                 not (segment.cut_start or segment.cut_end),
                 stream.thread,
                 tied,
+                segment.missing,
             ),
         )
         return True
@@ -342,6 +346,15 @@ class _Join:
         lookup = np.full(max(self.of_annotated) + 1, NONE)
         lookup[list(self.of_annotated)] = list(self.of_annotated.values())
         self.execution[rest] = lookup[owner[rest]]
+
+
+def _completed(executions: list[FoundExecution]) -> tuple[FoundExecution, ...]:
+    """The executions, those incomplete that miss kernels which others of their program have."""
+    least: dict[object, int] = {}
+    for e in executions:
+        if e.is_complete and e.program is not None:
+            least[e.number] = min(e.missing, least.get(e.number, e.missing))
+    return tuple(replace(e, is_complete=False) if e.is_complete and e.missing > least.get(e.number, e.missing) else e for e in executions)
 
 
 def _together(column: np.ndarray, places: list[slice]) -> np.ndarray:

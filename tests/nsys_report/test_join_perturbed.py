@@ -150,3 +150,13 @@ def test_without_the_hosts_signs_and_without_recorded_calls() -> None:
             bare = bare.set_column(at, bare.schema.field(column), pa.nulls(len(bare), bare.schema.field(column).type))
         found = blind(bare, np.zeros(len(bare), np.int64), one.dump)
         assert (instructions(found)[one.kernels] == one.names[one.kernels]).all(), name
+
+
+@pytest.mark.parametrize("name", ["decode", "decode_nocb", "threads"])
+def test_an_execution_that_lost_a_kernel_is_not_complete(name: str) -> None:
+    one = case(name)
+    row = int(one.kernels[len(one.kernels) // 2])
+    kept = np.delete(np.arange(len(one.activities)), row)
+    found = blind(one.activities.take(kept), one.host[kept], one.dump)
+    touched = {int(e) for e in found.execution[one.found.execution[kept] == one.found.execution[row]]}
+    assert [n for n, e in enumerate(found.executions) if not e.is_complete] == sorted(touched)
