@@ -54,7 +54,7 @@ def join_capture(
     say("joining", 0.9)
     activities = joined_activities(launched, found, execution_id, executions, facts)
     programs = {e.program.number: e.program for e in found.executions if e.program is not None}
-    return Joined(capture, activities, executions, facts, programs, (*join_notes(found, dump, ranges.without_work), *unread))
+    return Joined(capture, activities, executions, facts, programs, (*join_notes(found, dump, ranges.without_work, launched), *unread))
 
 
 def _facts(found: Join, overrides: RoleOverrides | None) -> tuple[pa.Table, tuple[str, ...]]:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from hlo_mapping.dump.index import DumpIndex
-from hlo_mapping.matching.confidence import GOOD_FIT, POOR_FIT
+from hlo_mapping.matching.confidence import AUTOTUNING, GOOD_FIT, POOR_FIT
 from hlo_mapping.matching.join import FoundExecution
 from hlo_mapping.matching.join import Joined as Join
 from nsys_report.words import share, things
@@ -17,9 +21,16 @@ MOST_ALIKE = 4
 """Sentences of one kind, before the rest is counted."""
 
 
-def join_notes(join: Join, dump: DumpIndex | None, without_work: Mapping[str, int]) -> tuple[str, ...]:
+LONGEST_NAME = 40
+"""Letters of a kernel's name that a sentence gives."""
+WORTH_SAYING = 0.01
+"""Share of the kernel time in no execution from which that is said."""
+
+
+def join_notes(join: Join, dump: DumpIndex | None, without_work: Mapping[str, int], activities: pa.Table | None = None) -> tuple[str, ...]:
     """Sentences for the report, most important first; of each kind a few, however many programs ran."""
-    notes = [*_misfits(join, dump), *_ties(join.executions)]
+    strays = _strays(join, dump, activities) if activities is not None else []
+    notes = [*_misfits(join, dump), *strays, *_ties(join.executions)]
     for module, count in sorted(without_work.items()):
         notes.append(f"{things(count, 'annotated execution')} of {module} without an activity in the capture: GPU records are missing")
     ran = {id(e.program) for e in join.executions}
@@ -57,6 +68,25 @@ def _misfits(join: Join, dump: DumpIndex | None) -> list[str]:
     if parts:
         notes.append(f"{_listed(parts)}: the dump fits only in part (under {share(GOOD_FIT)} of launches); their join is doubtful")
     return notes
+
+
+def _strays(join: Join, dump: DumpIndex | None, activities: pa.Table) -> list[str]:
+    """What kernels are in no execution although there is a dump: how much of the time, and which take most of it."""
+    if dump is None:
+        return []
+    kernels = pc.equal(activities["activity"], "kernel").to_numpy()
+    time = np.where(kernels, activities["end_ns"].to_numpy() - activities["start_ns"].to_numpy(), 0)
+    stray = kernels & (join.execution < 0) & (join.method != AUTOTUNING)
+    part = float(time[stray].sum() / time.sum()) if time.sum() else 0.0
+    if part < WORTH_SAYING:
+        return []
+    rows = activities.select(["name"]).filter(pa.array(stray)).append_column("time", pa.array(time[stray]))
+    longest = rows.group_by("name").aggregate([("time", "sum")]).sort_by([("time_sum", "descending")])["name"].to_pylist()[:3]
+    named = ", ".join(name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…" for name in map(str, longest))
+    return [
+        f"{share(part)} of the kernel time ({things(int(stray.sum()), 'kernel')}, such as {named}) is in no execution: "
+        "no program of the dump launches it so; the dump is of another run or compilation, or the work is not XLA's"
+    ]
 
 
 def _listed(counts: Mapping[tuple[str, int | None], int]) -> str:
