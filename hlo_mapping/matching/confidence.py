@@ -33,6 +33,9 @@ CROWDED = 0.95
 SHIFTED = 0.6
 """Confidence next to a missing kernel, where it is not certain which of several alike is missing."""
 
+WEAK = 4
+"""Exact launches below which an execution is no evidence of itself, if the host saw none begin or end there."""
+
 NO_EVIDENCE = 0.4
 """Confidence where nothing of an execution can be judged: a program of library calls alone, found blind."""
 

@@ -251,9 +251,11 @@ class _Join:
         mine = steps[segment.start : segment.end]
         close = [self.plans.plans[r].program for r, dearer in segment.rivals if dearer < 0.25]
         tied = (*plan_.twins, *((p.name, p.number) for p in close))
-        key = (plan_.program.number, codes.tobytes(), mine.tobytes(), tied, segment.missing)
+        # a kernel or two in the middle of something else are no execution
+        weak = segment.unseen and segment.exact < confidence.WEAK
+        key = (plan_.program.number, codes.tobytes(), mine.tobytes(), tied, segment.missing, weak)
         if key not in self.judged:
-            quality = self.quality(plan_, codes, mine, segment.exact, segment.extra, segment.missing)
+            quality = None if weak else self.quality(plan_, codes, mine, segment.exact, segment.extra, segment.missing)
             readings = self.plans.readings(plan_, len(close))
             self.remember(key, plan_, codes, mine, quality, readings, plan_.program.number)
             if neighbouring_calls(plan_.automaton, mine):

@@ -241,3 +241,13 @@ def test_copies_only() -> None:
     stage = program("jit_stage", call("kCopy", "copy.1"))
     _, executions = cut([copy(4), *RUN_A, copy(8), *RUN_A], A, stage)
     assert executions == [("jit_stage", 0, 1), ("jit_a", 1, 4), ("jit_stage", 4, 5), ("jit_a", 5, 8)]
+
+
+def test_whether_the_host_saw_an_execution_begin_and_end() -> None:
+    fill = straight("jit_fill", "a_fusion")
+    launches = ["x", "a_fusion", "y", "a_fusion", "z"]
+    found, executions = cut(launches, fill, fresh=[False, False, False, True, True])
+    assert executions == [("jit_fill", 1, 2), ("jit_fill", 3, 4)]
+    # the first lies in the middle of something else
+    assert [s.unseen for s in found.segments] == [True, False]
+    assert [s.unseen for s in cut(launches, fill)[0].segments] == [False, False]
