@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from hlo_mapping.dump.index import DumpIndex
 from hlo_mapping.dump.program import Program
+from hlo_mapping.ir import Module
 from hlo_mapping.matching import confidence
 from hlo_mapping.matching.align import align
 from hlo_mapping.matching.beam import Cutter, Segment
@@ -226,12 +227,25 @@ class _Join:
         for key, parts in self.unwritten.items():
             self.write(np.concatenate(parts), key, len(parts))
         for number, parts in self.named.items():
-            rows = np.concatenate(parts)
-            distinct, of_row = np.unique(self.annotations.instruction[rows], return_inverse=True)
-            codes = np.array([self.code(number, self.annotations.instructions[c]) for c in distinct.tolist()])
-            self.instruction[rows] = codes[of_row]
-            self.method[rows] = confidence.NVTX
-            self.confidence[rows] = confidence.SURE[confidence.NVTX]
+            self.name(number, np.concatenate(parts))
+
+    def name(self, number: int, rows: np.ndarray) -> None:
+        """Gives rows the instruction that a range names; but where the inner range was lost and the schedule knows better, that one."""
+        program = self.plans.programs.get(number)
+        known = list(self.codes)
+        pairs = self.annotations.instruction[rows] * (len(known) + 1) + self.instruction[rows] + 1
+        distinct, of_row = np.unique(pairs, return_inverse=True)
+        codes = []
+        for said, after in (divmod(pair, len(known) + 1) for pair in distinct.tolist()):
+            name = self.annotations.instructions[said]
+            inner = known[after - 1][1] if after > 0 else None
+            within = program is not None and program.module is not None and inner is not None and holds(program.module, name, inner)
+            codes.append(NONE if within else self.code(number, name))
+        named = np.array(codes, np.int64)[of_row]
+        chosen = rows[named >= 0]
+        self.instruction[chosen] = named[named >= 0]
+        self.method[chosen] = confidence.NVTX
+        self.confidence[chosen] = confidence.SURE[confidence.NVTX]
 
     def blind(self, stream: LaunchStream, a: int, b: int) -> None:
         inside = stream.inside[a:b].copy()
@@ -362,6 +376,22 @@ def _completed(executions: list[FoundExecution]) -> tuple[FoundExecution, ...]:
 def _together(column: np.ndarray, places: list[slice]) -> np.ndarray:
     """The parts of a column in some places, one after another."""
     return column[places[0]] if len(places) == 1 else np.concatenate([column[place] for place in places])
+
+
+def holds(module: Module, outer: str, inner: str) -> bool:
+    """Whether an instruction stands in a computation that another one runs, directly or further down."""
+    found = module.instruction(outer)
+    called = list(found.called) if found is not None else []
+    home = module.home.get(inner)
+    seen: set[str] = set()
+    while called:
+        name = called.pop()
+        if name == home:
+            return True
+        if name not in seen and (computation := module.by_name.get(name)) is not None:
+            seen.add(name)
+            called += [c for i in computation.instructions for c in i.called]
+    return False
 
 
 def same_module(dumped: str, annotated: str) -> bool:
