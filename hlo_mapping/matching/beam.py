@@ -74,8 +74,8 @@ class Segment:
     """One execution: launches `start` to `end` of the stream, by program `program` (an index), at what cost.
 
     `rivals` are programs that explain the same launches nearly as well, with how much dearer. `exact` counts the launches that are
-    just what was expected, `extra` those that nobody expected, `missing` the expected kernels that did not come. `unseen` is true where
-    the host, which tells where executions end, saw none end right before it or none with it.
+    just what was expected, `extra` those that nobody expected, `missing` the expected kernels that did not come. `seen` tells
+    whether the host saw one end right before it and one with it; None where the host does not tell.
     """
 
     start: int
@@ -88,7 +88,7 @@ class Segment:
     cut_start: bool = False
     cut_end: bool = False
     rivals: tuple[tuple[int, float], ...] = ()
-    unseen: bool = False
+    seen: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ class _Pass:
                     continue
                 if self.buffer[4 * at + 4 : 4 * end] == pattern.codes:
                     self.steps[at:end] = pattern.steps
-                    self.segments.append(replace(pattern.segment, start=at, end=end, unseen=self.is_unseen(at, end)))
+                    self.segments.append(replace(pattern.segment, start=at, end=end, seen=self.is_seen(at, end)))
                     at = end
                     break
             else:
@@ -358,7 +358,7 @@ class _Pass:
                 missing=open_.missing + skipped, cut_start=middle,
             )  # fmt: skip
             if before == OUTSIDE:
-                found.append(replace(open_, unseen=self.is_unseen(at, open_.end)))
+                found.append(replace(open_, seen=self.is_seen(at, open_.end)))
                 open_ = None
             state = before
         found.reverse()
@@ -367,9 +367,11 @@ class _Pass:
         self.traces.clear()
         self.settled_to = to
 
-    def is_unseen(self, start: int, end: int) -> bool:
-        """Whether the host tells where executions end, and saw none end right before `start` or right before `end`."""
-        return self.told and (self.to_begin[start] > 0.0 or (end < len(self.codes) and self.to_go_on[end] == 0.0))
+    def is_seen(self, start: int, end: int) -> bool | None:
+        """Whether the host saw an execution end right before launch `start` and before launch `end`; None where it does not tell."""
+        if not self.told:
+            return None
+        return self.to_begin[start] == 0.0 and (end == len(self.codes) or self.to_go_on[end] > 0.0)
 
     def remember(self, found: list[Segment], start: int, to: int) -> None:
         if len(found) != 1 or found[0].start != start or found[0].end != to or found[0].cut_start or found[0].cut_end:

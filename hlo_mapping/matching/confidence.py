@@ -23,6 +23,9 @@ NVTX, SEQUENCE, ORDER, SCHEDULE, NAME, AUTOTUNING = range(len(METHODS))
 SURE = {NVTX: 1.0, SEQUENCE: 0.999, ORDER: 0.99, SCHEDULE: 0.99, NAME: 0.45}
 """Confidence by method in an execution that fits throughout."""
 
+CUT: dict[bool | None, float] = {True: 0.999, None: 0.99, False: 0.9}
+"""Confidence in the bounds of an execution found by its launches, by whether the host's signs agree; None where there are none."""
+
 GOOD_FIT, POOR_FIT = 0.9, 0.5
 """Shares of exactly expected launches: from GOOD_FIT on an execution is its program's, below POOR_FIT it is not."""
 

@@ -64,6 +64,8 @@ class FoundExecution:
     thread: int | None
     tied: tuple[tuple[str, int], ...] = ()
     missing: int = 0
+    seen: bool | None = None
+    """Whether the host saw one end right before it and with it; None where it does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +268,7 @@ class _Join:
         close = [self.plans.plans[r].program for r, dearer in segment.rivals if dearer < 0.25]
         tied = (*plan_.twins, *((p.name, p.number) for p in close))
         # a kernel or two in the middle of something else are no execution
-        weak = segment.unseen and segment.exact < confidence.WEAK
+        weak = segment.seen is False and segment.exact < confidence.WEAK
         key = (plan_.program.number, codes.tobytes(), mine.tobytes(), tied, segment.missing, weak)
         if key not in self.judged:
             quality = None if weak else self.quality(plan_, codes, mine, segment.exact, segment.extra, segment.missing)
@@ -284,7 +286,8 @@ class _Join:
             if len(pattern.pauses) < MOST_PAUSES:
                 pattern.pauses.append(stream.pauses[offset + segment.start : offset + segment.end])
         names = len({plan_.program.name, *(name for name, _ in tied)})
-        sure = (0.99 if quality is not None and quality >= confidence.GOOD_FIT else confidence.NO_EVIDENCE) / names
+        fits = quality is not None and quality >= confidence.GOOD_FIT
+        sure = (confidence.CUT[segment.seen] if fits else confidence.NO_EVIDENCE) / names
         self.found(
             rows,
             FoundExecution(
@@ -298,6 +301,7 @@ class _Join:
                 stream.thread,
                 tied,
                 segment.missing,
+                segment.seen,
             ),
         )
         return True

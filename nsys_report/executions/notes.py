@@ -30,7 +30,7 @@ WORTH_SAYING = 0.01
 def join_notes(join: Join, dump: DumpIndex | None, without_work: Mapping[str, int], activities: pa.Table | None = None) -> tuple[str, ...]:
     """Sentences for the report, most important first; of each kind a few, however many programs ran."""
     strays = _strays(join, dump, activities) if activities is not None else []
-    notes = [*_misfits(join, dump), *strays, *_ties(join.executions)]
+    notes = [*_misfits(join, dump), *strays, *_bounds(join.executions), *_ties(join.executions)]
     for module, count in sorted(without_work.items()):
         notes.append(f"{things(count, 'annotated execution')} of {module} without an activity in the capture: GPU records are missing")
     ran = {id(e.program) for e in join.executions}
@@ -86,6 +86,18 @@ def _strays(join: Join, dump: DumpIndex | None, activities: pa.Table) -> list[st
     return [
         f"{share(part)} of the kernel time ({things(int(stray.sum()), 'kernel')}, such as {named}) is in no execution: "
         "no program of the dump launches it so; the dump is of another run or compilation, or the work is not XLA's"
+    ]
+
+
+def _bounds(executions: tuple[FoundExecution, ...]) -> list[str]:
+    """Where the launches and the host's own signs do not agree on where executions begin and end."""
+    told = [e for e in executions if e.seen is not None]
+    odd = sum(not e.seen for e in told)
+    if not odd:
+        return []
+    return [
+        f"{things(odd, 'execution')} of the {len(told):,} found by their launches alone {'begins or ends' if odd == 1 else 'begin or end'} "
+        f"where the host saw none end: {'its' if odd == 1 else 'their'} bounds are less sure"
     ]
 
 

@@ -249,5 +249,5 @@ def test_whether_the_host_saw_an_execution_begin_and_end() -> None:
     found, executions = cut(launches, fill, fresh=[False, False, False, True, True])
     assert executions == [("jit_fill", 1, 2), ("jit_fill", 3, 4)]
     # the first lies in the middle of something else
-    assert [s.unseen for s in found.segments] == [True, False]
-    assert [s.unseen for s in cut(launches, fill)[0].segments] == [False, False]
+    assert [s.seen for s in found.segments] == [False, True]
+    assert [s.seen for s in cut(launches, fill)[0].segments] == [None, None]

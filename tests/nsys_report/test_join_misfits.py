@@ -18,6 +18,7 @@ from hlo_mapping.matching.join import Annotations, Joined, join
 from nsys_report.capture import open_capture
 from nsys_report.capture.model import Capture
 from nsys_report.executions.host import HOST_FUNCTIONS, host_functions_before
+from nsys_report.executions.notes import join_notes
 from nsys_report.pipeline import join_capture
 from tests.conftest import FIXTURES
 
@@ -249,3 +250,20 @@ def test_ranges_that_were_lost_are_made_up_for(name: str, share: float) -> None:
     is_kernel = pa.array([a == "kernel" for a in whole["activity"].to_pylist()])
     for column in ("hlo_module", "hlo_instruction"):
         assert lossy[column].filter(is_kernel).to_pylist() == whole[column].filter(is_kernel).to_pylist()
+
+
+def test_where_the_launches_and_the_host_disagree_it_is_said() -> None:
+    """The host's signs agree with the cut; moved by three launches they do not."""
+    capture = without_ranges(opened("decode_nocb"))
+    host = host_functions_before(capture.activities, capture.runtime)
+    agreed = blind(capture.activities, "decode_nocb", host)
+    assert all(e.seen for e in agreed.executions)
+    steps = [n for n, e in enumerate(agreed.executions) if e.module == "jit_decode_step"]
+    assert {agreed.executions[n].confidence for n in steps} == {0.999}
+    moved = blind(capture.activities, "decode_nocb", np.concatenate([host[:1].repeat(3), host[:-3]]))
+    later = [e for e in moved.executions if e.module == "jit_decode_step"]
+    assert [e.seen for e in later] == [False] * 4
+    assert {e.confidence for e in later} == {0.9}
+    assert any("the host saw none end" in note for note in join_notes(moved, None, {}))
+    # the bounds themselves stay where the launches put them
+    assert {p for p in partition(moved) if len(p) > 100} == {p for p in partition(agreed) if len(p) > 100}
