@@ -14,7 +14,7 @@ from hlo_mapping.dump.index import index_dump
 from hlo_mapping.dump.program import Program
 from hlo_mapping.errors import HloError
 from hlo_mapping.facts import instruction_facts
-from hlo_mapping.matching.join import Joined as Join
+from hlo_mapping.matching.found import Joined as Join
 from hlo_mapping.matching.join import join
 from nsys_report.analysis.ceilings import Ceilings, GpuEntry, builtin_table, find_ceilings, read_table
 from nsys_report.analysis.results import AnalysisResults, analyse

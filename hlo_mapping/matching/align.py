@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlo_mapping.matching.automaton import Automaton
-from hlo_mapping.matching.beam import GAP, MARGIN, MOST_MISSING, TOO_MANY, TROUBLE
+from hlo_mapping.matching.segments import GAP, MARGIN, MOST_MISSING, TOO_MANY, TROUBLE
 
 
 @dataclass(frozen=True, slots=True)

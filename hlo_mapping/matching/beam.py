@@ -10,124 +10,39 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
 from hlo_mapping.matching.automaton import Automaton
-
-NOBODYS = 2.0
-"""A launch that belongs to no execution."""
-
-TOO_MANY = 3.0
-"""A launch within an execution that the program does not have."""
-
-BEGIN = 0.3
-"""Every execution: fewer explain better."""
-
-CUT_OFF = 1.0
-"""An execution whose start lies before the capture, or whose end lies after it."""
-
-UNSIGNALLED = 1.0
-"""An execution that begins where the host saw none end, or goes on where it saw one end, if its thread tells where executions end."""
-
-MARGIN = 10.0
-"""How much dearer than the best a hypothesis may be and live on."""
-
-SETTLED = 2.4
-"""Where an execution can end, rivals dearer by this much are given up: less than one launch too many or missing."""
-
-TROUBLE = 1.9
-"""Where a launch makes the best explanation dearer by more than this, records may have been lost before it."""
-
-GAP, GIVEN_UP, RESUMED = 4.0, 6.0, 3.2
-"""Lost records: an execution goes on further down its program, breaks off, or is met in the middle."""
-
-END_SEEN = 5.0
-"""How much less it costs that an execution broke off, if the host saw one end."""
-
-MOST_MISSING = 5
-"""Kernels that one loss of records counts for: it says nothing against what is there."""
-
-PATIENCE, PATIENCE_REGAINED = 6.0, 0.1
-"""Troubles in a row that are looked into, and how much of that each launch without trouble restores."""
-
-WIDEST = 200
-"""Most hypotheses that live on at once."""
-
-_INFINITE = float("inf")
-
-OUTSIDE = (-1, -1)
-
-State = tuple[int, int]
-"""(program, step after which it stands); OUTSIDE between executions."""
-
-How = tuple[State, int, float, int, int, bool]
-"""(state before, step or -1, price, 1 if exact, kernels missing before, whether an execution is met in its middle)."""
-
-Option = tuple[State, float, int, int, bool]
-"""A hypothesis that an execution begins: (state, cost, 1 if exact, kernels missing, whether it is met in its middle)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """One execution: launches `start` to `end` of the stream, by program `program` (an index), at what cost.
-
-    `rivals` are programs that explain the same launches nearly as well, with how much dearer. `exact` counts the launches that are
-    just what was expected, `extra` those that nobody expected, `missing` the expected kernels that did not come. `seen` tells
-    whether the host saw one end right before it and one with it; None where the host does not tell.
-    """
-
-    start: int
-    end: int
-    program: int
-    cost: float
-    exact: int
-    extra: int
-    missing: int
-    cut_start: bool = False
-    cut_end: bool = False
-    rivals: tuple[tuple[int, float], ...] = ()
-    seen: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """The segments of a stream in order, and for each launch the step of its program (-1 for none)."""
-
-    segments: tuple[Segment, ...]
-    steps: np.ndarray
-
-
-@dataclass(slots=True)
-class _Pattern:
-    """A stretch of launches already settled as one execution."""
-
-    codes: bytes
-    length: int
-    segment: Segment
-    steps: np.ndarray
-    told: bool
-    """Whether the host's signals helped to settle it."""
-
-
-@dataclass(slots=True)
-class _Ending:
-    """The hypothesis that ended at a launch to stand outside: its state, the price, the kernels then missing, and whether it broke off."""
-
-    state: State
-    price: float
-    missing: int
-    rivals: tuple[tuple[int, float], ...] = ()
-    broke_off: bool = False
-
-
-@dataclass(slots=True)
-class _Trace:
-    """How the hypotheses at one launch came about."""
-
-    came: dict[State, How] = field(default_factory=dict)
-    ended: _Ending | None = None
+from hlo_mapping.matching.segments import (
+    BEGIN,
+    CUT_OFF,
+    END_SEEN,
+    GAP,
+    GIVEN_UP,
+    INFINITE,
+    MARGIN,
+    MOST_MISSING,
+    NOBODYS,
+    OUTSIDE,
+    PATIENCE,
+    PATIENCE_REGAINED,
+    RESUMED,
+    SETTLED,
+    TOO_MANY,
+    TROUBLE,
+    UNSIGNALLED,
+    WIDEST,
+    Cut,
+    Ending,
+    How,
+    Option,
+    Pattern,
+    Segment,
+    State,
+    Trace,
+)
 
 
 class Cutter:
@@ -135,7 +50,7 @@ class Cutter:
 
     def __init__(self, automata: Sequence[Automaton]) -> None:
         self.automata = automata
-        self.patterns: dict[int, list[_Pattern]] = {}
+        self.patterns: dict[int, list[Pattern]] = {}
         self._starts: dict[int, tuple[Option, ...]] = {}
 
     def cut(self, codes: np.ndarray, inside: np.ndarray, fresh: np.ndarray | None = None) -> Cut:
@@ -183,7 +98,7 @@ class _Pass:
         self.buffer = (codes.astype(np.int32) * 4 + inside * 2 + signal).astype(np.int32).tobytes()
         self.steps = np.full(len(codes), -1, np.int32)
         self.segments: list[Segment] = []
-        self.traces: list[_Trace] = []
+        self.traces: list[Trace] = []
         self.settled_to = 0
         self.patience = PATIENCE
 
@@ -236,7 +151,7 @@ class _Pass:
 
     def advance(self, at: int, active: dict[State, float], lost: bool = False) -> dict[State, float]:
         """One launch further: the hypotheses after launch `at`, dear ones dropped. `lost`: records may be missing before it."""
-        token, trace = self.codes[at], _Trace()
+        token, trace = self.codes[at], Trace()
         begin, go_on = self.to_begin[at], self.to_go_on[at]
         new: dict[State, float] = {}
         came = trace.came
@@ -252,7 +167,7 @@ class _Pass:
                 price += go_on
                 expected |= price == 0.0
                 target, total = (program, target_step), cost + price
-                if total < new.get(target, _INFINITE):
+                if total < new.get(target, INFINITE):
                     new[target] = total
                     came[target] = (state, target_step, price, exact, missing, False)
             if not expected:
@@ -268,7 +183,7 @@ class _Pass:
         kept = {s: c for s, c in new.items() if c <= best + MARGIN}
         return kept if len(kept) <= WIDEST else dict(heapq.nsmallest(WIDEST, kept.items(), key=lambda item: item[1]))
 
-    def after_end(self, at: int, new: dict[State, float], ended: _Ending, limit: float) -> dict[State, float]:
+    def after_end(self, at: int, new: dict[State, float], ended: Ending, limit: float) -> dict[State, float]:
         """Where the best hypothesis is that an execution ended with launch `at`: what lives on."""
         if self.to_go_on[at + 1]:
             return {OUTSIDE: new[OUTSIDE]}  # the host saw it end, too
@@ -306,17 +221,17 @@ class _Pass:
         state = min(active, key=lambda s: active[s])
         price = GIVEN_UP - (END_SEEN if self.to_go_on[at] else 0.0)
         given_up = active[state] + price
-        if state != OUTSIDE and not self.inside[at] and given_up < active.get(OUTSIDE, _INFINITE) and not self.nearly_ended(state):
+        if state != OUTSIDE and not self.inside[at] and given_up < active.get(OUTSIDE, INFINITE) and not self.nearly_ended(state):
             active = {**active, OUTSIDE: given_up}
-            self.traces[-1].ended = _Ending(state, price, MOST_MISSING, broke_off=True)
+            self.traces[-1].ended = Ending(state, price, MOST_MISSING, broke_off=True)
         return self.advance(at, active, lost=True)
 
     def nearly_ended(self, state: State) -> bool:
         """Whether no more than the last kernels are missing: then an execution has ended, not broken off."""
         price, missing = self.automata[state[0]].finish(state[1])
-        return price != _INFINITE and missing <= 2
+        return price != INFINITE and missing <= 2
 
-    def end_executions(self, at: int, new: dict[State, float], trace: _Trace) -> None:
+    def end_executions(self, at: int, new: dict[State, float], trace: Trace) -> None:
         """Lets hypotheses that have come to their end stand outside, the cheapest of them."""
         if self.inside[at + 1]:
             return
@@ -337,7 +252,7 @@ class _Pass:
             for other, rival, _, _ in ends[1:]:
                 if rival[0] != state[0]:
                     rivals.setdefault(rival[0], other - cost)
-            trace.ended = _Ending(state, price, missing, tuple(rivals.items())[:8])
+            trace.ended = Ending(state, price, missing, tuple(rivals.items())[:8])
 
     def settle(self, to: int, state: State) -> None:
         """Reads the history of the surviving hypothesis back to where the last one was settled."""
@@ -379,7 +294,7 @@ class _Pass:
         codes = self.buffer[4 * start + 4 : 4 * to]
         known = self.cutter.patterns.setdefault(self.codes[start], [])
         if all(p.codes != codes for p in known):
-            known.append(_Pattern(codes, to - start, found[0], self.steps[start:to].copy(), self.told))
+            known.append(Pattern(codes, to - start, found[0], self.steps[start:to].copy(), self.told))
             known.sort(key=lambda p: -p.length)
 
 

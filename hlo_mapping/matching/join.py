@@ -13,78 +13,14 @@ from hlo_mapping.dump.program import Program
 from hlo_mapping.ir import Module
 from hlo_mapping.matching import confidence
 from hlo_mapping.matching.align import align
-from hlo_mapping.matching.beam import Cutter, Segment
+from hlo_mapping.matching.beam import Cutter
 from hlo_mapping.matching.calls import divide, neighbouring_calls
 from hlo_mapping.matching.candidates import Candidates, candidates
+from hlo_mapping.matching.found import NONE, Annotations, FoundExecution, Joined
 from hlo_mapping.matching.names import AUTOTUNER
 from hlo_mapping.matching.plans import Plan, Plans, plan
+from hlo_mapping.matching.segments import Segment
 from hlo_mapping.matching.tokens import LaunchStream, Token, launch_streams
-
-NONE = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Annotations:
-    """What annotated ranges say of each activity, as codes; -1 where they say nothing.
-
-    `execution` numbers annotated executions, `module` and `program` are per execution (program -1 where the range names none),
-    `instruction` codes into `instructions`. `autotuning` marks activities that the autotuner's trial runs launched.
-    """
-
-    execution: np.ndarray
-    modules: tuple[str, ...]
-    programs: tuple[int, ...]
-    instruction: np.ndarray
-    instructions: tuple[str, ...]
-    autotuning: np.ndarray
-
-    @classmethod
-    def none(cls, rows: int) -> Annotations:
-        """No annotation at all."""
-        empty = np.full(rows, NONE, np.int64)
-        return cls(empty, (), (), empty, (), np.zeros(rows, bool))
-
-
-@dataclass(frozen=True, slots=True)
-class FoundExecution:
-    """One execution: its program, how it was found, and how well its launches fit the program's schedule.
-
-    `program` is None where the dump has no such program. `fit` is the share of launches just as expected (None where nothing can be
-    judged); `missing` counts kernels that did not come, up to a few for each stretch of lost records. An execution is complete unless it
-    is cut off, or misses more than the best execution of its program does. `tied` are programs that fit as well, as (name, number).
-    """
-
-    module: str
-    number: int | None
-    program: Program | None
-    method: str
-    confidence: float
-    fit: float | None
-    is_complete: bool
-    thread: int | None
-    tied: tuple[tuple[str, int], ...] = ()
-    missing: int = 0
-    seen: bool | None = None
-    """Whether the host saw one end right before it and with it; None where it does not tell."""
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """The join, a value per activity row: index of its execution, code of its instruction, method and confidence.
-
-    Codes are -1 and confidence nan where nothing was found. `instruction` codes into `instructions`, (program number, name) pairs;
-    `first_part` is false where the launch continues the launch before it: one more kernel of the same instruction.
-    """
-
-    executions: tuple[FoundExecution, ...]
-    execution: np.ndarray
-    instruction: np.ndarray
-    instructions: tuple[tuple[int, str], ...]
-    method: np.ndarray
-    confidence: np.ndarray
-    first_part: np.ndarray
-    programs: dict[int, Program]
-    notes: tuple[str, ...]
 
 
 def join(activities: pa.Table, dump: DumpIndex | None, annotations: Annotations, host_functions: np.ndarray | None = None) -> Joined:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from hlo_mapping.columns import ACTIVITIES, COSTS, JOIN, LAUNCHES
 from hlo_mapping.matching.confidence import METHODS
-from hlo_mapping.matching.join import Joined as Join
+from hlo_mapping.matching.found import Joined as Join
 from nsys_report.capture.arrays import nullable
 
 _INSTRUCTION = pa.field("instruction_id", pa.int32())

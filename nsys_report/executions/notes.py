@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from hlo_mapping.dump.index import DumpIndex
 from hlo_mapping.matching.confidence import AUTOTUNING, GOOD_FIT, POOR_FIT
-from hlo_mapping.matching.join import FoundExecution
-from hlo_mapping.matching.join import Joined as Join
+from hlo_mapping.matching.found import FoundExecution
+from hlo_mapping.matching.found import Joined as Join
 from nsys_report.words import share, things
 
 MOST_NAMED = 5

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from hlo_mapping.matching.join import FoundExecution
+from hlo_mapping.matching.found import FoundExecution
 from nsys_report.columns import EXECUTION_TABLE
 
 

@@ -11,8 +11,9 @@ from hlo_mapping.dump.program import Program
 from hlo_mapping.dump.thunks import Thunk
 from hlo_mapping.ir import Module
 from hlo_mapping.matching.automaton import Automaton
-from hlo_mapping.matching.beam import Cut, Cutter
+from hlo_mapping.matching.beam import Cutter
 from hlo_mapping.matching.schedule import build_schedule
+from hlo_mapping.matching.segments import Cut
 from hlo_mapping.matching.tokens import Token
 from hlo_mapping.text.parser import parse_module
 

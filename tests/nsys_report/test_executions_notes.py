@@ -9,7 +9,7 @@ import numpy as np
 
 from hlo_mapping.dump.index import index_dump
 from hlo_mapping.dump.program import Program
-from hlo_mapping.matching.join import FoundExecution, Joined
+from hlo_mapping.matching.found import FoundExecution, Joined
 from nsys_report.executions.notes import join_notes
 
 TEXT = "HloModule {name}\n\nENTRY e {{\n  ROOT p = f32[] parameter(0)\n}}\n"

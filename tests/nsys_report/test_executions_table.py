@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from hlo_mapping.matching.join import FoundExecution
+from hlo_mapping.matching.found import FoundExecution
 from nsys_report.executions.table import executions_table
 from tests.nsys_report.launch_samples import activities
 

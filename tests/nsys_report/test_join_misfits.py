@@ -14,7 +14,8 @@ import pytest
 
 from hlo_mapping.dump.index import index_dump
 from hlo_mapping.errors import HloError
-from hlo_mapping.matching.join import Annotations, Joined, join
+from hlo_mapping.matching.found import Annotations, Joined
+from hlo_mapping.matching.join import join
 from nsys_report.capture import open_capture
 from nsys_report.capture.model import Capture
 from nsys_report.executions.host import HOST_FUNCTIONS, host_functions_before

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hlo_mapping.dump.index import DumpIndex, index_dump
-from hlo_mapping.matching.join import Annotations, Joined, join
+from hlo_mapping.matching.found import Annotations, Joined
+from hlo_mapping.matching.join import join
 from hlo_mapping.matching.tokens import launch_streams
 from nsys_report.capture import open_capture
 from nsys_report.executions.host import host_functions_before
