@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -74,3 +74,12 @@ class Joined:
     first_part: np.ndarray
     programs: dict[int, Program]
     notes: tuple[str, ...]
+
+
+def completed(executions: list[FoundExecution]) -> tuple[FoundExecution, ...]:
+    """The executions, those incomplete that miss kernels which others of their program have."""
+    least: dict[object, int] = {}
+    for e in executions:
+        if e.is_complete and e.program is not None:
+            least[e.number] = min(e.missing, least.get(e.number, e.missing))
+    return tuple(replace(e, is_complete=False) if e.is_complete and e.missing > least.get(e.number, e.missing) else e for e in executions)

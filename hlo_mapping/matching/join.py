@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from hlo_mapping.dump.index import DumpIndex
 from hlo_mapping.dump.program import Program
-from hlo_mapping.ir import Module
 from hlo_mapping.matching import confidence
+from hlo_mapping.matching.agreement import holds, same_module
 from hlo_mapping.matching.align import align
 from hlo_mapping.matching.beam import Cutter
 from hlo_mapping.matching.calls import divide, neighbouring_calls
 from hlo_mapping.matching.candidates import Candidates, candidates
-from hlo_mapping.matching.found import NONE, Annotations, FoundExecution, Joined
+from hlo_mapping.matching.found import NONE, Annotations, FoundExecution, Joined, completed
 from hlo_mapping.matching.names import AUTOTUNER
 from hlo_mapping.matching.plans import Plan, Plans, plan
 from hlo_mapping.matching.segments import Segment
@@ -92,7 +92,7 @@ class _Join:
                 values[pairs[:, 0]] = values[pairs[:, 1]]
         self.annotate_rest()
         return Joined(
-            _completed(self.executions), self.execution, self.instruction, tuple(self.codes), self.method, self.confidence, self.first_part,
+            completed(self.executions), self.execution, self.instruction, tuple(self.codes), self.method, self.confidence, self.first_part,
             self.plans.programs, (),
         )  # fmt: skip
 
@@ -304,38 +304,6 @@ class _Join:
         self.execution[rest] = lookup[owner[rest]]
 
 
-def _completed(executions: list[FoundExecution]) -> tuple[FoundExecution, ...]:
-    """The executions, those incomplete that miss kernels which others of their program have."""
-    least: dict[object, int] = {}
-    for e in executions:
-        if e.is_complete and e.program is not None:
-            least[e.number] = min(e.missing, least.get(e.number, e.missing))
-    return tuple(replace(e, is_complete=False) if e.is_complete and e.missing > least.get(e.number, e.missing) else e for e in executions)
-
-
 def _together(column: np.ndarray, places: list[slice]) -> np.ndarray:
     """The parts of a column in some places, one after another."""
     return column[places[0]] if len(places) == 1 else np.concatenate([column[place] for place in places])
-
-
-def holds(module: Module, outer: str, inner: str) -> bool:
-    """Whether an instruction stands in a computation that another one runs, directly or further down."""
-    found = module.instruction(outer)
-    called = list(found.called) if found is not None else []
-    home = module.home.get(inner)
-    seen: set[str] = set()
-    while called:
-        name = called.pop()
-        if name == home:
-            return True
-        if name not in seen and (computation := module.by_name.get(name)) is not None:
-            seen.add(name)
-            called += [c for i in computation.instructions for c in i.called]
-    return False
-
-
-def same_module(dumped: str, annotated: str) -> bool:
-    """Whether a dumped module can be the annotated one: equal names, or one cut short by the other's length limit."""
-    return (
-        dumped == annotated or (len(annotated) > 40 and dumped.startswith(annotated)) or (len(dumped) > 40 and annotated.startswith(dumped))
-    )

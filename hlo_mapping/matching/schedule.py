@@ -10,8 +10,10 @@ from dataclasses import dataclass, field, replace
 
 from hlo_mapping.dump.program import Program
 from hlo_mapping.dump.thunks import Thunk
-from hlo_mapping.ir import Instruction, Module
-from hlo_mapping.matching.scheduled_hlo import SLICE_FUSION, SLICE_KINDS, attributed_thunks, kernel_names, pseudo_thunks, sort_kernels
+from hlo_mapping.ir import Module
+from hlo_mapping.matching.attribution import SLICE_KINDS, attributed_thunks
+from hlo_mapping.matching.products import multiplied_types, trip_count
+from hlo_mapping.matching.scheduled_hlo import SLICE_FUSION, kernel_names, pseudo_thunks, sort_kernels
 
 KERNEL, LIBRARY, COPY, MEMSET, READBACK, VIRTUAL = "kernel", "library", "copy", "memset", "readback", "virtual"
 
@@ -285,37 +287,6 @@ class _Builder:
                     self.follow.setdefault(state, []).append((chosen[0][0], cost + 0.5))
         unseen = UNSEEN_IN_GRAPH if self.in_graph else UNSEEN_BRANCH
         return exits if any(state == chosen[0][0] for state, _ in exits) else [*exits, (chosen[0][0], unseen)]
-
-
-def multiplied_types(product: Instruction, module: Module) -> frozenset[str]:
-    """The element types that a matrix product multiplies, by its operands, precision and algorithm; empty where unknown."""
-    if not product.operands or (found := module.instruction(product.operands[0].name)) is None:
-        return frozenset()
-    try:
-        kind = found.shape.at(product.operands[0].index).element_type
-    except IndexError:
-        return frozenset()
-    if kind.startswith("f8"):
-        return frozenset({"f8"})
-    if kind != "f32":
-        return frozenset({kind}) if kind in ("bf16", "f16", "f64", "s8") else frozenset()
-    precision = (product.backend_config.get("gemm_backend_config") or {}).get("precision_config") or {}
-    algorithm = str(precision.get("algorithm", ""))
-    if "TF32" in algorithm or "BF16" in algorithm:
-        return frozenset({"tf32"}) if "TF32" in algorithm else frozenset({"bf16"})
-    exact = algorithm.startswith("ALG_DOT_F32") or "HIGHEST" in precision.get("operand_precision", ())
-    return frozenset({"f32"}) if exact else frozenset({"f32", "tf32"})
-
-
-def trip_count(instruction: Instruction | None) -> int | None:
-    """The known trip count of a while instruction, or None."""
-    if instruction is None or instruction.opcode != "while":
-        return None
-    known = instruction.backend_config.get("known_trip_count")
-    try:
-        return int(known["n"]) if known else None
-    except (KeyError, TypeError, ValueError):
-        return None
 
 
 def count_leaves(thunks: tuple[Thunk, ...]) -> int:

@@ -10,9 +10,10 @@ import pytest
 from hlo_mapping.dump.index import index_dump
 from hlo_mapping.dump.program import Program
 from hlo_mapping.dump.thunks import Thunk
+from hlo_mapping.matching.attribution import attributed_thunks
 from hlo_mapping.matching.names import base_name, kernel_name
 from hlo_mapping.matching.schedule import KERNEL, LIBRARY, build_schedule
-from hlo_mapping.matching.scheduled_hlo import attributed_thunks, kernel_names, sort_kernels
+from hlo_mapping.matching.scheduled_hlo import kernel_names, sort_kernels
 from tests.conftest import FIXTURES
 from tests.hlo_mapping.hand_programs import module
 

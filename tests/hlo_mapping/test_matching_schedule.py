@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hlo_mapping.dump.thunks import Thunk
+from hlo_mapping.matching.products import multiplied_types
 from hlo_mapping.matching.schedule import (
     COPY,
     KERNEL,
@@ -13,7 +14,6 @@ from hlo_mapping.matching.schedule import (
     VIRTUAL,
     Schedule,
     build_schedule,
-    multiplied_types,
 )
 from tests.hlo_mapping.hand_programs import call, kernel, module, nest, program
 

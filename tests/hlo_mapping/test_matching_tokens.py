@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from hlo_mapping.columns import ACTIVITIES, LAUNCHES
-from hlo_mapping.matching.tokens import LaunchStream, Token, launch_streams, recorded_order
+from hlo_mapping.matching.graph_order import recorded_order
+from hlo_mapping.matching.tokens import LaunchStream, Token, launch_streams
 
 GRAPH = 7 << 32
 
