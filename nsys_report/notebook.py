@@ -13,10 +13,9 @@ from nsys_report.analysis.ceilings import parse_overrides
 from nsys_report.columns import ACTIVITY_TABLE, EXECUTION_TABLE
 from nsys_report.plots import Plots
 from nsys_report.reports.build import TOP, Subject, build_report
-from nsys_report.reports.model import Finding as Said
 from nsys_report.reports.model import Report, Table
-from nsys_report.reports.units import visible
 from nsys_report.selection import Selection
+from nsys_report.units import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,7 +145,7 @@ class Analysis:
         return "".join(pieces)
 
 
-def _finding_html(finding: Said) -> str:
+def _finding_html(finding: Finding) -> str:
     """A finding in one line: what it is, and what there is to gain."""
     gains = ", ".join(f"{gain.words} {gain.label}" for gain in finding.gains)
     return f"<b>{html.escape(visible(finding.title))}</b>" + (f" ({html.escape(visible(gains))})" if gains else "")
@@ -197,7 +196,7 @@ def analyze(
     from nsys_report import pipeline
     from nsys_report.analysis.whatif import parse_scenarios, predict
     from nsys_report.capture.health import health
-    from nsys_report.findings import find
+    from nsys_report.findings.apply import find
 
     checked = parse_overrides(f"{name}={value}" for name, value in (ceilings or {}).items())
     scenarios = parse_scenarios([what_if] if isinstance(what_if, str) else what_if)

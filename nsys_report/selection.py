@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from nsys_report.analysis.whatif import predict
 from nsys_report.errors import UsageError
-from nsys_report.reports.units import visible
+from nsys_report.units import visible
 
 if TYPE_CHECKING:
     from nsys_report.analysis.results import AnalysisResults
@@ -51,7 +51,7 @@ class Selection:
 
     def _findings(self, analysis: Analysis, joined: Joined) -> tuple[Finding, ...]:
         """The findings about the capture as a whole and about programs that are kept, over all of their executions."""
-        from nsys_report.findings import find
+        from nsys_report.findings.apply import find
 
         if not self.modules or not analysis.findings:
             return analysis.findings

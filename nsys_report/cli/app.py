@@ -157,7 +157,7 @@ def _explain(error: Exception) -> int:
 
 
 def _say(message: str, hint: str = "") -> None:
-    from nsys_report.reports.units import visible
+    from nsys_report.units import visible
 
     click.echo("error: " + "\n".join(map(visible, message.splitlines())), err=True)
     for line in hint.splitlines():

@@ -146,7 +146,7 @@ def _gate(analyses: Mapping[str, Analysis], least: float | None) -> None:
     if least is None:
         return
     from nsys_report.errors import CoverageError
-    from nsys_report.reports.units import share
+    from nsys_report.units import share
 
     missed = []
     for name, analysis in analyses.items():

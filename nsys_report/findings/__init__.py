@@ -1,6 +1,1 @@
-"""What costs time and what to do about it: `find(joined, results)`."""
-
-from nsys_report.findings.apply import find
-from nsys_report.findings.model import Finding
-
-__all__ = ["Finding", "find"]
+"""What costs time and what to do about it: `apply.find(joined, results)` makes the findings, `model.Finding` is one of them."""

@@ -8,8 +8,7 @@ from dataclasses import replace
 from nsys_report.analysis.results import AnalysisResults
 from nsys_report.capture.health import Health
 from nsys_report.capture.health import health as judge
-from nsys_report.findings.draft import Draft, Source, places
-from nsys_report.findings.model import Elsewhere, Finding
+from nsys_report.findings.model import Elsewhere, Finding, Place, Source
 from nsys_report.findings.rules import CAPTURE_RULES, DEVICE_RULES, EXECUTION_RULES, STEP_RULES
 from nsys_report.findings.step import Step, make_context
 from nsys_report.findings.thresholds import threshold
@@ -31,13 +30,12 @@ def find(
     name and XLA's number) leaves out what is about others.
     """
     context = make_context(joined, results, judge(joined.capture) if health is None else health)
-    found = [_finding(draft) for rule in CAPTURE_RULES for draft in rule(context)]
+    found = [finding for rule in CAPTURE_RULES for finding in rule(context)]
     for step in context.steps:
         if programs is not None and (step.key.hlo_module, step.key.program_id) not in programs:
             continue
         rules = (*(STEP_RULES if step.is_steady else EXECUTION_RULES), *DEVICE_RULES)
-        drafts = [draft for rule in rules for draft in rule(context, step)]
-        found += _settled(step, drafts, context.shared)
+        found += _settled(step, [finding for rule in rules for finding in rule(context, step)], context.shared)
     return tuple(sorted(_merged(found), key=_rank))
 
 
@@ -45,64 +43,58 @@ def _rank(finding: Finding) -> tuple[bool, bool, float, float]:
     return (not finding.damage, finding.gain_ns is None, -finding.total_gain_ns, -(finding.share or 0.0))
 
 
-def _settled(step: Step, drafts: Sequence[Draft], shared: float) -> Iterator[Finding]:
+def _settled(step: Step, found: Sequence[Finding], shared: float) -> Iterator[Finding]:
     """Findings whose gains together take no more from any source than there is; what is too small goes.
 
     `shared` is what the programs' steps cover over their lengths: idle time in several programs' steps counts once over the capture.
     """
     left: dict[Source, float] = {("part", *part): max(time, step.mean.get(part, 0.0)) for part, time in step.typical.items()}
     left |= {("instruction", str(record["instruction_id"])): step.spent(record) for record in step.instructions}
-    settled: list[tuple[Draft, float, float]] = []
-    for draft in drafts:
+    settled: list[tuple[Finding, float, float]] = []
+    for finding in found:
         gains = {"part": 0.0, "instruction": 0.0}
-        for source, wanted in draft.claims.items():
+        for source, wanted in finding.claims.items():
             taken = min(wanted, left.get(source, 0.0))
             left[source] = left.get(source, 0.0) - taken
             gains[source[0]] += taken
-        settled.append((draft, gains["part"], gains["instruction"]))
+        settled.append((finding, gains["part"], gains["instruction"]))
     rest = step.wall_ns
-    for draft, idle, busy in sorted(settled, key=lambda s: -(s[1] + s[2])):
-        if not draft.is_decided:
-            yield _finding(draft, step)
-        elif idle + busy >= threshold("programs", "least_gain_share") * max(rest, step.kernel_ns):
+    for finding, idle, busy in sorted(settled, key=lambda s: -(s[1] + s[2])):
+        if idle + busy >= threshold("programs", "least_gain_share") * max(rest, step.kernel_ns):
             rest -= idle + busy
-            yield _finding(draft, step, idle + busy, (idle * shared + busy) * step.executions)
+            yield _weighed(finding, step, idle + busy, (idle * shared + busy) * step.executions)
 
 
-def _finding(draft: Draft, step: Step | None = None, gain: float | None = None, total: float = 0.0) -> Finding:
-    made = Finding(
-        slug=draft.slug,
-        title=draft.title,
-        why=draft.why,
-        remedy=draft.remedy,
-        confidence=draft.confidence,
-        basis=draft.basis,
-        gain_ns=gain,
-        total_gain_ns=total,
-        figures=draft.figures,
-        to_capture=draft.to_capture,
-        damage=draft.damage,
-    )
-    if step is None:
-        return made
-    caveat = _caveat(step) if any(source[0] == "instruction" for source in draft.claims) else ""
+def _weighed(finding: Finding, step: Step, gain: float, total: float) -> Finding:
+    """A finding with what it is worth in its program's step."""
+    caveat = _caveat(step) if any(source[0] == "instruction" for source in finding.claims) else ""
     return replace(
-        made,
+        finding,
         hlo_module=step.key.hlo_module,
         program_id=step.key.program_id,
         executions=step.executions,
-        share=gain / step.wall_ns if gain is not None and step.wall_ns else None,
+        gain_ns=gain,
+        total_gain_ns=total,
+        share=gain / step.wall_ns if step.wall_ns else None,
         tokens_per_s=_tokens(step, gain),
-        basis=f"{draft.basis}.{caveat}",
-        confidence="possible" if caveat else draft.confidence,
-        places=places(step, draft.records),
-        place_count=len(draft.records),
+        basis=f"{finding.basis}.{caveat}",
+        confidence="possible" if caveat else finding.confidence,
+        places=tuple(_with_line(step, place) for place in finding.places[: int(threshold("programs", "most_places"))]),
+        place_count=len(finding.places),
     )
 
 
-def _tokens(step: Step, gain: float | None) -> float | None:
+def _with_line(step: Step, place: Place) -> Place:
+    """A place with its instruction's line, without metadata and backend configuration."""
+    text = step.module.excerpt(place.hlo_instruction) if step.module is not None else ""
+    for tail in (", metadata=", ", backend_config=", ", frontend_attributes="):
+        text = text.partition(tail)[0]
+    return replace(place, hlo=text)
+
+
+def _tokens(step: Step, gain: float) -> float | None:
     """Tokens a second that a shorter step would win."""
-    if gain is None or step.tokens is None or gain >= step.wall_ns:
+    if step.tokens is None or gain >= step.wall_ns:
         return None
     return step.tokens * 1e9 / (step.wall_ns - gain) - step.tokens * 1e9 / step.wall_ns
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
+
+from nsys_report.fact import Fact
+from nsys_report.units import Value, duration
 
 Confidence = Literal["sure", "likely", "possible"]
 Severity = Literal["error", "warning", "info"]
+Source = tuple[str, ...]
+"""Where time is taken back from: ("part", category, part) of the budget, or ("instruction", id)."""
 
 HIGH = 0.10
 """Share of a step from which a gain is a warning."""
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One figure with its name; `unit` is a word of the report's units (ns, bytes, count, ratio, bytes_per_s, text, ...)."""
-
-    key: str
-    label: str
-    value: float | int | str | None
-    unit: str = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +47,19 @@ class Elsewhere:
     gain_ns: float | None
     executions: int
 
+    @property
+    def words(self) -> str:
+        """The program, and what there is to gain in one of its executions."""
+        gain = f": {duration(self.gain_ns)} an execution" if self.gain_ns else ""
+        return f"{program_name(self.hlo_module, self.program_id)}{gain}"
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One cause of lost time. `gain_ns` is what the remedy gives back at most in one execution of the program, in ns."""
+    """One cause of lost time. `gain_ns` is what the remedy gives back at most in one execution of the program, in ns.
+
+    A rule makes it with its claims; `apply.find` then weighs it against the others and fills in what it is worth.
+    """
 
     slug: str
     title: str
@@ -63,6 +68,15 @@ class Finding:
     confidence: Confidence
     basis: str
     """How the gain was worked out, and what that rests on."""
+    claims: Mapping[Source, float] = field(default_factory=dict)
+    """How much of each source its remedy would give back in a step, ns."""
+    facts: tuple[Fact, ...] = ()
+    places: tuple[Place, ...] = ()
+    """The instructions that it rests on, the most telling first; of a finding that was weighed the first few."""
+    to_capture: str = ""
+    """What to capture, where the capture cannot decide it."""
+    damage: bool = False
+    """Whether it is about the capture itself: no figure is to be trusted before it is mended."""
     hlo_module: str | None = None
     program_id: int | None = None
     executions: int = 0
@@ -72,13 +86,8 @@ class Finding:
     """The gain as a share of the program's typical step, 0 to 1."""
     tokens_per_s: float | None = None
     """Tokens a second that a decoding program would win; None for others."""
-    figures: tuple[Figure, ...] = ()
-    places: tuple[Place, ...] = ()
     place_count: int = 0
-    """Instructions that it rests on; `places` holds those with most time."""
-    to_capture: str = ""
-    damage: bool = False
-    """Whether it is about the capture itself: no figure is to be trusted before it is mended."""
+    """Instructions that it rests on, shown or not."""
     also: tuple[Elsewhere, ...] = ()
     total_gain_ns: float = 0.0
     """What it would give back over the capture, `also` included, time that steps of several programs share counted once; 0 if undecided."""
@@ -90,9 +99,35 @@ class Finding:
             return "error"
         return "warning" if (self.share or 0.0) >= HIGH else "info"
 
-    def figure(self, key: str) -> float | int | str | None:
+    @property
+    def module(self) -> str | None:
+        """The program that it is about, as name#number; None for the capture as a whole."""
+        return program_name(self.hlo_module, self.program_id)
+
+    @property
+    def gains(self) -> tuple[Fact, ...]:
+        """What the remedy would give back; empty where the capture cannot decide it."""
+        gains = (
+            Fact("gain_ns", "to gain each time", self.gain_ns, "ns"),
+            Fact("share", "of a step", self.share, "ratio"),
+            Fact("tokens_per_s", "more tokens a second", self.tokens_per_s, "rate"),
+            Fact("total_gain_ns", "over the capture, in other programs too", self.total_gain_ns if self.also else None, "ns"),
+        )
+        return tuple(fact for fact in gains if fact.value is not None)
+
+    @property
+    def claimed_ns(self) -> float:
+        """All claims together."""
+        return sum(self.claims.values())
+
+    def value(self, key: str) -> Value:
         """The value of one figure. Raises KeyError for one that the finding does not have."""
-        for figure in self.figures:
-            if figure.key == key:
-                return figure.value
+        for fact in self.facts:
+            if fact.key == key:
+                return fact.value
         raise KeyError(key)
+
+
+def program_name(name: str | None, number: int | None) -> str | None:
+    """A program as name#number, its name where the number is unknown."""
+    return name if number is None or name is None else f"{name}#{number}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from nsys_report.reports.model import Column, Fact, Row, Table
+from nsys_report.fact import Fact
+from nsys_report.reports.model import Column, Row, Table
 from nsys_report.reports.present import Record, Show, present
 from nsys_report.reports.programs import of_module
-from nsys_report.reports.units import Value, duration, rate, things
+from nsys_report.units import Value, duration, rate, things
 
 if TYPE_CHECKING:
     from nsys_report.analysis.results import AnalysisResults

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsys_report.reports import budget_page, closer, finding_page, notices, programs, what_if_page, whole
-from nsys_report.reports.model import Fact, Part, Report, Section, Table
+from nsys_report.fact import Fact
+from nsys_report.reports import budget_page, closer, notices, programs, what_if_page, whole
+from nsys_report.reports.model import Part, Report, Section, Table
 from nsys_report.reports.present import Record
-from nsys_report.reports.units import count, duration, share, size, things
+from nsys_report.units import count, duration, share, size, things
 
 if TYPE_CHECKING:
     from nsys_report.analysis.ceilings import Ceilings
@@ -81,7 +82,7 @@ def build_part(subject: Subject, top: int | None = TOP) -> Part:
         lines,
         facts,
         notices=tuple(notices.all_notices(subject)),
-        findings=finding_page.report_findings(subject.findings),
+        findings=subject.findings,
         sections=tuple(sections),
     )
 

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from hlo_mapping.dump.index import index_dump
 from nsys_report.reports.model import Notice, Section, Severity
 from nsys_report.reports.notices import all_notices, health_notices
-from nsys_report.reports.units import count, share, things
 from nsys_report.reports.whole import headline
+from nsys_report.units import count, share, things
 
 if TYPE_CHECKING:
     from nsys_report.reports.build import Subject

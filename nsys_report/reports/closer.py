@@ -10,7 +10,7 @@ import pyarrow as pa
 from nsys_report.reports.model import Mark, Table
 from nsys_report.reports.present import Record, Show, present
 from nsys_report.reports.programs import ABOVE, of_module
-from nsys_report.reports.units import Value, count, duration, share, things
+from nsys_report.units import Value, count, duration, share, things
 
 if TYPE_CHECKING:
     from nsys_report.analysis.results import AnalysisResults

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nsys_report.reports.export import distinct_stems, write_folder
 from nsys_report.reports.model import Report, Table
-from nsys_report.reports.units import Value, visible
+from nsys_report.units import Value, visible
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 

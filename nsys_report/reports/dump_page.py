@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from nsys_report.reports.model import Column, Row, Section, Table
-from nsys_report.reports.units import count, size, things
+from nsys_report.units import count, size, things
 
 if TYPE_CHECKING:
     from hlo_mapping.summary import ProgramSummary

@@ -13,8 +13,11 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from nsys_report.errors import InputError
-from nsys_report.reports.model import FORMAT_VERSION, Fact, Finding, Notice, Part, Report, Section, Table
-from nsys_report.reports.units import UNITS
+from nsys_report.fact import Fact
+from nsys_report.findings.model import Finding
+from nsys_report.reports.finding_page import places_table
+from nsys_report.reports.model import FORMAT_VERSION, Notice, Part, Report, Section, Table
+from nsys_report.units import UNITS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,6 +56,7 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
+    places = places_table(finding)
     return {
         "slug": finding.slug,
         "title": finding.title,
@@ -65,8 +69,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "basis": finding.basis,
         "to_capture": finding.to_capture,
         "facts": _facts(finding.facts),
-        "places": _table(finding.places) if finding.places is not None else None,
-        "also": list(finding.also),
+        "places": _table(places) if places is not None else None,
+        "also": [other.words for other in finding.also],
     }
 
 

@@ -1,16 +1,9 @@
-"""Findings of the analysis as findings of the report: figures as facts, instructions as a table."""
+"""A finding's instructions as a table, for every page and document."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from nsys_report.reports.model import Column, Fact, Finding, Row, Table
-from nsys_report.reports.units import UNITS, duration
-
-if TYPE_CHECKING:
-    from nsys_report.findings.model import Figure, Place
-    from nsys_report.findings.model import Finding as Found
+from nsys_report.findings.model import Finding
+from nsys_report.reports.model import Column, Row, Table
 
 PLACES = (
     Column("hlo_instruction", "instruction", "name"),
@@ -23,52 +16,12 @@ PLACES = (
 )
 
 
-def report_findings(found: Sequence[Found]) -> tuple[Finding, ...]:
-    """The findings in the order given, which is by what they would give back."""
-    return tuple(map(_finding, found))
-
-
-def _finding(found: Found) -> Finding:
-    return Finding(
-        slug=found.slug,
-        title=found.title,
-        why=found.why,
-        remedy=found.remedy,
-        severity=found.severity,
-        confidence=found.confidence,
-        basis=found.basis,
-        module=_program(found.hlo_module, found.program_id),
-        gains=_gains(found),
-        facts=tuple(map(_fact, found.figures)),
-        places=_places(found.places) if found.places else None,
-        to_capture=found.to_capture,
-        also=tuple(
-            f"{_program(e.hlo_module, e.program_id)}" + (f": {duration(e.gain_ns)} an execution" if e.gain_ns else "") for e in found.also
-        ),
-    )
-
-
-def _program(name: str | None, number: int | None) -> str | None:
-    return name if number is None or name is None else f"{name}#{number}"
-
-
-def _gains(found: Found) -> tuple[Fact, ...]:
-    gains = (
-        Fact("gain_ns", "to gain each time", found.gain_ns, "ns"),
-        Fact("share", "of a step", found.share, "ratio"),
-        Fact("tokens_per_s", "more tokens a second", found.tokens_per_s, "rate"),
-        Fact("total_gain_ns", "over the capture, in other programs too", found.total_gain_ns if found.also else None, "ns"),
-    )
-    return tuple(fact for fact in gains if fact.value is not None)
-
-
-def _fact(figure: Figure) -> Fact:
-    """A figure of a finding; one in a unit that the report does not know is text."""
-    return Fact(figure.key, figure.label, figure.value, figure.unit if figure.unit in UNITS else "text")
-
-
-def _places(places: Sequence[Place]) -> Table:
+def places_table(finding: Finding) -> Table | None:
+    """The instructions that a finding rests on; None where it rests on none."""
+    if not finding.places:
+        return None
     rows = tuple(
-        Row((p.hlo_instruction, p.time_ns, p.launches, p.bytes_accessed, p.source or None, p.op_name, p.hlo or None)) for p in places
+        Row((p.hlo_instruction, p.time_ns, p.launches, p.bytes_accessed, p.source or None, p.op_name, p.hlo or None))
+        for p in finding.places
     )
     return Table("places", "Where", PLACES, rows)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from nsys_report.reports.model import Column, Finding, Notice, Part, Report, Row, Section, Table
-from nsys_report.reports.units import SHORTENED, UNKNOWN, shorten, visible
+from nsys_report.findings.model import Finding
+from nsys_report.reports.model import Column, Notice, Part, Report, Row, Section, Table
+from nsys_report.units import SHORTENED, UNKNOWN, shorten, visible
 
 LONGEST_NAME = 60
 """Characters of a name in a cell; longer ones lose their middle."""
@@ -63,9 +64,9 @@ def _finding(finding: Finding, number: int) -> Iterator[str]:
     yield f"{number}. **{text(finding.title)}** ({about}{where})"
     if number <= FULL_FINDINGS:
         yield from ("", f"   {text(finding.why)}", "", f"   → {text(finding.remedy)}")
-        if finding.places is not None and finding.places.rows:
-            names = [code(finding.places.texts(row)[0]) for row in finding.places.rows[:MOST_PLACES]]
-            more = len(finding.places.rows) - len(names)
+        if finding.places:
+            names = [code(place.hlo_instruction) for place in finding.places[:MOST_PLACES]]
+            more = len(finding.places) - len(names)
             yield from ("", f"   <sub>in {', '.join(names)}{f' and {more:,} more' if more else ''}</sub>")
         if finding.to_capture:
             yield from ("", f"   <sub>to decide it: {text(finding.to_capture)}</sub>")

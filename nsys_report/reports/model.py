@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from nsys_report.reports.units import UNITS, Value, phrase, words
+from nsys_report.fact import Fact
+from nsys_report.findings.model import Finding
+from nsys_report.units import UNITS, Value, words
 
 FORMAT_VERSION = 1
 """Version of the report as a document. 1: the first."""
@@ -25,20 +27,6 @@ class Notice:
     message: str
     hint: str = ""
     severity: Severity = "warning"
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """One figure with its name, such as the capture's span."""
-
-    key: str
-    label: str
-    value: Value
-    unit: str = "text"
-
-    @property
-    def words(self) -> str:
-        return phrase(self.unit, self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,32 +132,6 @@ class Section:
     tables: tuple[Table, ...] = ()
     notices: tuple[Notice, ...] = ()
     module: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One cause of lost time, in words and figures: what was seen, why it costs, what to do, and how sure that is."""
-
-    slug: str
-    title: str
-    why: str
-    remedy: str
-    severity: Severity
-    confidence: str
-    """sure, likely or possible."""
-    basis: str = ""
-    """How the gain was worked out."""
-    module: str | None = None
-    gains: tuple[Fact, ...] = ()
-    """What the remedy would give back: time a step, its share, tokens a second; empty where the capture cannot decide it."""
-    facts: tuple[Fact, ...] = ()
-    """The figures that show it."""
-    places: Table | None = None
-    """The instructions that it rests on."""
-    to_capture: str = ""
-    """What to capture, where the capture cannot decide it."""
-    also: tuple[str, ...] = ()
-    """Other programs with the same cause."""
 
 
 @dataclass(frozen=True, slots=True)

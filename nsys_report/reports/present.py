@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from nsys_report.reports.model import Column, Mark, Row, Table
-from nsys_report.reports.units import Value
+from nsys_report.units import Value
 
 Record = Mapping[str, Any]
 

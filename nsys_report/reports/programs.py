@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from nsys_report.reports.model import Column, Mark, Row, Table
 from nsys_report.reports.present import Record, Show, present
-from nsys_report.reports.units import Value, things
+from nsys_report.units import Value, things
 
 NOT_JOINED = "not joined"
 ABOVE = Mark("bytes_per_s", "▲", "above the measured ceiling: L2 served it, or the bytes are counted wrong")

@@ -11,8 +11,9 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from nsys_report.reports.model import Column, Finding, Notice, Part, Report, Row, Section, Table
-from nsys_report.reports.units import SHORTENED, UNKNOWN, shorten, visible
+from nsys_report.findings.model import Finding
+from nsys_report.reports.model import Column, Notice, Part, Report, Row, Section, Table
+from nsys_report.units import SHORTENED, UNKNOWN, shorten, visible
 
 LEAST_NAME, LEAST_OTHER = 28, 14
 """Characters that a name keeps before whole columns are left out: in the first column, and in others."""
@@ -95,9 +96,9 @@ def _findings(findings: tuple[Finding, ...], width: int) -> Iterator[Text]:
         if number > FULL_FINDINGS:
             continue
         yield from _wrapped(finding.why, width, first="   ", rest="   ")
-        if finding.places is not None and finding.places.rows:
-            shown = ", ".join(finding.places.texts(row)[0] for row in finding.places.rows[:MOST_PLACES])
-            more = len(finding.places.rows) - MOST_PLACES
+        if finding.places:
+            shown = ", ".join(place.hlo_instruction for place in finding.places[:MOST_PLACES])
+            more = len(finding.places) - MOST_PLACES
             yield from _wrapped(f"in {shown}" + (f" and {more:,} more" if more > 0 else ""), width, QUIET, first="   ", rest="   ")
         yield from _wrapped(finding.remedy, width, first="   → ", rest="     ")
         if finding.to_capture:

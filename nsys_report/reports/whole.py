@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsys_report.reports.model import Column, Fact, Row, Section, Table
+from nsys_report.fact import Fact
+from nsys_report.reports.model import Column, Row, Section, Table
 from nsys_report.reports.present import Record, Show, present
-from nsys_report.reports.units import Value, count, duration, phrase, share, things
+from nsys_report.units import Value, count, duration, phrase, share, things
 
 if TYPE_CHECKING:
     from nsys_report.analysis.ceilings import Ceiling, Ceilings

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from nsys_report.reports.model import Column, Fact, Mark, Notice, Part, Report, Row, Section, Table
+from nsys_report.fact import Fact
+from nsys_report.reports.model import Column, Mark, Notice, Part, Report, Row, Section, Table
 
 CLASS_COLUMNS = (
     Column("kernel_class", "class", "text"),

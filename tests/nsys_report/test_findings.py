@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import nsys_report.findings
-from nsys_report.findings import Finding, find
-from nsys_report.findings.model import Place
+from nsys_report.findings.apply import find
+from nsys_report.findings.model import Finding, Place
 from nsys_report.findings.thresholds import threshold, thresholds
 from nsys_report.joined import Joined
 from tests.nsys_report.findings_samples import analysis, findings, found, run
@@ -75,7 +75,7 @@ def test_severity_follows_what_is_to_be_gained() -> None:
 
 def test_a_figure_that_is_not_there() -> None:
     with pytest.raises(KeyError):
-        BARE.figure("time_ns")
+        BARE.value("time_ns")
 
 
 def test_the_source_of_a_place() -> None:

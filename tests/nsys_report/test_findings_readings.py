@@ -10,7 +10,7 @@ import math
 
 import pytest
 
-from nsys_report.findings import Finding
+from nsys_report.findings.model import Finding
 from tests.nsys_report.findings_samples import analysis, findings
 
 LAYERS = 6
@@ -64,19 +64,19 @@ def test_nothing_else_is_invented(name: str) -> None:
 @pytest.mark.parametrize("name", ["decode", "decode_nocb", "serve", "decode_scan_nocb", "cublas_nocb"])
 def test_split_products_are_the_four_projections_of_every_layer(name: str) -> None:
     found = findings(name)["split-product"]
-    assert found.figure("needed_bytes") == LAYERS * QKVO == 150_994_944
-    assert found.figure("written_bytes") == LAYERS * QKVO, "every product as wide as the weight, in bf16"
-    assert found.figure("types") == "bf16"
+    assert found.value("needed_bytes") == LAYERS * QKVO == 150_994_944
+    assert found.value("written_bytes") == LAYERS * QKVO, "every product as wide as the weight, in bf16"
+    assert found.value("types") == "bf16"
     # q, o and k with v: three multiplies a layer; k and v each have a reduce of their own.
-    assert found.figure("kernels") == LAYERS * (3 + 4)
-    rate = float(found.figure("rate"))
-    assert found.gain_ns == pytest.approx(float(found.figure("time_ns")) - LAYERS * QKVO / rate * 1e9)
+    assert found.value("kernels") == LAYERS * (3 + 4)
+    rate = float(found.value("rate"))
+    assert found.gain_ns == pytest.approx(float(found.value("time_ns")) - LAYERS * QKVO / rate * 1e9)
 
 
 def test_split_products_cost_a_third_of_a_decode_step() -> None:
     found = findings("decode")["split-product"]
     # 12 multiplies of 6.0 µs and 6 of 4.8, 12 reduces of 6.5 and 12 of 3.9; whole products reach 3.3 TB/s.
-    assert found.figure("time_ns") == pytest.approx(226_000, rel=0.02)
+    assert found.value("time_ns") == pytest.approx(226_000, rel=0.02)
     assert found.gain_ns == pytest.approx(226_000 - 45_700, rel=0.02)
     assert found.places[0].source.startswith("workloads.py:")
     assert "fusion(%loop_multiply_fusion" in found.places[0].hlo
@@ -91,62 +91,62 @@ def test_the_tokens_that_a_decode_step_would_win() -> None:
 
 def test_a_decode_step_waits_for_a_result_and_three_arguments() -> None:
     found = findings("decode")["waiting-for-host"]
-    assert found.figure("copies_out") == 1 and found.figure("bytes_out") == 4 * 32_000
-    assert found.figure("copies_in") == 3 and found.figure("bytes_in") == 4 + 4 + 32 * 4
-    assert found.figure("helper_executions") == 3
+    assert found.value("copies_out") == 1 and found.value("bytes_out") == 4 * 32_000
+    assert found.value("copies_in") == 3 and found.value("bytes_in") == 4 + 4 + 32 * 4
+    assert found.value("helper_executions") == 3
     logits = findings("decode")["logits-to-host"]
-    assert logits.figure("down_bytes") == 128_000
+    assert logits.value("down_bytes") == 128_000
 
 
 def test_tracing_of_nodes_is_taken_off_the_graph_launch() -> None:
     found = findings("decode")["dispatch"]
-    assert found.figure("node_tracing_ns") == 162 * 1000
-    assert found.gain_ns < float(found.figure("graph_launch_ns"))
+    assert found.value("node_tracing_ns") == 162 * 1000
+    assert found.gain_ns < float(found.value("graph_launch_ns"))
     assert "--cuda-graph-trace=graph" in found.to_capture
 
 
 def test_the_context_bucket_is_gathered_whole() -> None:
     found = findings("decode")["context-gathered"]
-    assert found.figure("read_bytes") == LAYERS * 2 * 32 * 16 * 8 * 128 * 2 == 12_582_912
-    assert found.figure("kernels") == LAYERS
+    assert found.value("read_bytes") == LAYERS * 2 * 32 * 16 * 8 * 128 * 2 == 12_582_912
+    assert found.value("kernels") == LAYERS
     assert "positions" in found.to_capture
-    assert findings("serve")["context-gathered"].figure("read_bytes") == 4 * 12_582_912
+    assert findings("serve")["context-gathered"].value("read_bytes") == 4 * 12_582_912
 
 
 def test_scores_of_prefill_pass_through_memory() -> None:
     found = findings("serve")["scores-written"]
     scores = 8 * 2048 * 256 * 2  # KV heads x context x rows x heads of each
     # Read and written as f32 by the mask, read and written by the exponential, read by its sum, read as f32 and written as bf16.
-    assert found.figure("bytes") == pytest.approx(LAYERS * scores * (8 + 8 + 4 + 4 + 2), rel=0.01)
+    assert found.value("bytes") == pytest.approx(LAYERS * scores * (8 + 8 + 4 + 4 + 2), rel=0.01)
     assert found.hlo_module == "jit_prefill_chunk"
 
 
 def test_pools_that_pass_through_a_scan() -> None:
     found = findings("decode_scan_nocb")["cache-copied"]
-    assert found.figure("fill_bytes") == 2 * POOL, "new buffers, filled with zeros"
-    assert found.figure("rewrite_bytes") == pytest.approx(2 * 2 * POOL, rel=0.001), "each layer's pool read and written"
-    assert found.figure("copy_bytes") == 2 * 2 * POOL, "copied back, read and written"
-    assert found.figure("entry_bytes") == ENTRIES == 24_576
+    assert found.value("fill_bytes") == 2 * POOL, "new buffers, filled with zeros"
+    assert found.value("rewrite_bytes") == pytest.approx(2 * 2 * POOL, rel=0.001), "each layer's pool read and written"
+    assert found.value("copy_bytes") == 2 * 2 * POOL, "copied back, read and written"
+    assert found.value("entry_bytes") == ENTRIES == 24_576
     # 119 µs of filling, 6 x 2 rewrites of 22 µs, two copies of 93 µs, which nothing else runs beside.
     assert found.gain_ns == pytest.approx(569_000, rel=0.02)
-    assert found.figure("cause") == "passes through a loop"
+    assert found.value("cause") == "passes through a loop"
 
 
 def test_weights_sliced_out_of_their_stack() -> None:
     found = findings("decode_scan_nocb")["weights-sliced"]
     sliced = LAYERS * 3 * 2048 * 6144 * 2
-    assert found.figure("read_bytes") == sliced == 452_984_832
-    assert found.gain_ns < float(found.figure("time_ns")), "part of the copies runs beside kernels"
+    assert found.value("read_bytes") == sliced == 452_984_832
+    assert found.gain_ns < float(found.value("time_ns")), "part of the copies runs beside kernels"
 
 
 def test_a_loop_run_from_the_host() -> None:
     found = findings("while_decode_nocb")["loop-readback"]
-    assert found.figure("readbacks") == 13, "12 iterations and the last look at the condition"
-    assert found.figure("kernels") == 2005
-    assert found.figure("loop") == "while.18"
-    assert 0.4 < float(found.figure("idle_share")) < 0.6
+    assert found.value("readbacks") == 13, "12 iterations and the last look at the condition"
+    assert found.value("kernels") == 2005
+    assert found.value("loop") == "while.18"
+    assert 0.4 < float(found.value("idle_share")) < 0.6
     split = findings("while_decode_nocb")["split-product"]
-    assert split.figure("needed_bytes") == 12 * LAYERS * QKVO
+    assert split.value("needed_bytes") == 12 * LAYERS * QKVO
     assert split.confidence == "possible" and "launches set this program's pace" in split.basis
 
 
@@ -161,37 +161,37 @@ def test_all_training_state_crosses_the_host() -> None:
     found = findings("train_host")["state-crosses-host"]
     parameters = 4 * (2048 * 2048 + 2048) * 4
     batch = 2 * 512 * 2048 * 4
-    assert found.figure("down_bytes") == 3 * parameters + 4 == 201_424_900, "parameters, two moments, and the loss"
-    assert found.figure("up_bytes") == found.figure("argument_bytes") == 3 * parameters + batch == 209_813_504
+    assert found.value("down_bytes") == 3 * parameters + 4 == 201_424_900, "parameters, two moments, and the loss"
+    assert found.value("up_bytes") == found.value("argument_bytes") == 3 * parameters + batch == 209_813_504
     assert found.share > 0.95
-    assert float(found.figure("kernel_ns")) == pytest.approx(400_000, rel=0.02)
-    assert findings("train_host")["inputs-not-hidden"].figure("up_bytes") == pytest.approx(batch, abs=4)
+    assert float(found.value("kernel_ns")) == pytest.approx(400_000, rel=0.02)
+    assert findings("train_host")["inputs-not-hidden"].value("up_bytes") == pytest.approx(batch, abs=4)
 
 
 def test_int8_weights_are_converted_inside_the_products() -> None:
     found = findings("int8")
     assert not any(slug.startswith("weights-") for slug in found)
     slow = found["product-below-roof"]
-    assert slow.figure("kernels") == 8
+    assert slow.value("kernels") == 8
     # int8 weights, f32 partial sums of 8 slices, the input: 17.3 MB each.
-    assert slow.figure("bytes") == pytest.approx(8 * (4096 * 4096 + 8 * 4 * 4096 * 4), rel=0.01)
-    assert slow.figure("share_of_roof") == pytest.approx(0.52, abs=0.03)
+    assert slow.value("bytes") == pytest.approx(8 * (4096 * 4096 + 8 * 4 * 4096 * 4), rel=0.01)
+    assert slow.value("share_of_roof") == pytest.approx(0.52, abs=0.03)
 
 
 def test_every_expert_for_every_token() -> None:
     found = findings("moe")["experts-dense"]
     rows = 64 * 2
-    assert found.figure("experts") == 8
-    assert found.figure("flops") == 2 * (2 * rows * 8 * 1024 * 4096) == 17_179_869_184
-    assert found.figure("needed_flops") == 17_179_869_184 / 8
+    assert found.value("experts") == 8
+    assert found.value("flops") == 2 * (2 * rows * 8 * 1024 * 4096) == 17_179_869_184
+    assert found.value("needed_flops") == 17_179_869_184 / 8
 
 
 def test_collectives_wait_for_the_later_device() -> None:
     found = findings("sharded_nocb")["collectives-exposed"]
-    assert found.figure("collectives") == 6
-    assert found.figure("bytes") == 6 * 2 * 64 * 4096 * 2
-    assert found.figure("alone_ns") == pytest.approx(float(found.figure("time_ns")))
-    assert 0 < float(found.figure("waiting_ns")) < float(found.figure("time_ns"))
+    assert found.value("collectives") == 6
+    assert found.value("bytes") == 6 * 2 * 64 * 4096 * 2
+    assert found.value("alone_ns") == pytest.approx(float(found.value("time_ns")))
+    assert 0 < float(found.value("waiting_ns")) < float(found.value("time_ns"))
 
 
 def test_gate_and_up_projection_are_merged_in_every_step() -> None:
@@ -199,9 +199,9 @@ def test_gate_and_up_projection_are_merged_in_every_step() -> None:
     decoding = next(other for other in found.also if other.hlo_module == "jit_decode_step") if found.also else None
     merged = LAYERS * 2 * 2048 * 6144 * 2
     if found.hlo_module == "jit_decode_step":
-        assert found.figure("read_bytes") == found.figure("written_bytes") == merged == 301_989_888
+        assert found.value("read_bytes") == found.value("written_bytes") == merged == 301_989_888
     else:  # prefill merges q, k and v as well
-        assert found.figure("read_bytes") == found.figure("written_bytes") == merged + LAYERS * 2 * 2048 * 4096
+        assert found.value("read_bytes") == found.value("written_bytes") == merged + LAYERS * 2 * 2048 * 4096
         assert decoding is not None and decoding.gain_ns == pytest.approx(137_000, rel=0.05)
 
 
@@ -220,20 +220,20 @@ def test_damaged_captures_are_judged_no_further() -> None:
     assert graphs["damaged-graphs"].severity == "error" and graphs["damaged-graphs"].gain_ns is None
     lost = findings("shapes")
     assert next(iter(lost)) == "damaged-lost-records"
-    assert lost["compiled-inside"].figure("most_compiled") == "jit_encode"
+    assert lost["compiled-inside"].value("most_compiled") == "jit_encode"
 
 
 def test_whole_graphs_say_what_they_cannot_show() -> None:
     found = findings("graph_2025")
     assert found["graphs-whole"].to_capture
     assert {"waiting-for-host", "dispatch"} <= set(found)
-    assert not found["dispatch"].figure("node_tracing_ns"), "no nodes were traced"
+    assert not found["dispatch"].value("node_tracing_ns"), "no nodes were traced"
 
 
 def test_a_capture_without_xla() -> None:
     found = findings("torch_mlp")
     assert list(found) == ["device-idle"]
-    assert 0.9 < float(found["device-idle"].figure("idle_ns")) / float(found["device-idle"].figure("span_ns")) < 0.95
+    assert 0.9 < float(found["device-idle"].value("idle_ns")) / float(found["device-idle"].value("span_ns")) < 0.95
 
 
 def _all() -> list[tuple[str, Finding]]:
@@ -247,7 +247,7 @@ def test_no_figure_is_impossible() -> None:
         assert "{" not in finding.title + finding.why + finding.remedy + finding.basis, (name, finding.slug)
         assert finding.gain_ns is None or finding.gain_ns > 0, (name, finding.slug)
         assert finding.share is None or 0 < finding.share < 1, (name, finding.slug)
-        numbers = [f.value for f in finding.figures if isinstance(f.value, float)]
+        numbers = [f.value for f in finding.facts if isinstance(f.value, float)]
         assert all(math.isfinite(n) and n >= 0 for n in numbers), (name, finding.slug)
 
 

@@ -68,7 +68,7 @@ EXACT = product("  %staged = f32[1024,1024]{1,0} parameter(1)", more=", operand_
 )
 def test_weights_staged_in_every_step(text: str, slug: str, read: int, written: int) -> None:
     finding = found(run(text, {"staged": 7000, "dot.1": 9000}, between=1000))[slug]
-    assert (finding.figure("read_bytes"), finding.figure("written_bytes")) == (read, written)
+    assert (finding.value("read_bytes"), finding.value("written_bytes")) == (read, written)
     assert finding.gain_ns == 7000
     assert finding.share == 7000 / 17_000
     assert [place.hlo_instruction for place in finding.places] == ["staged"]
@@ -109,10 +109,10 @@ def test_a_cache_that_is_not_donated_is_copied() -> None:
     text = CACHE.format(aliases="", copy="  %copy.1 = bf16[1024,16,128]{2,1,0} copy(%cache)", source="copy.1")
     finding = found(run(text, {"copy.1": 9000, "write": 1000, "dot.1": 5000}, between=1000))["cache-copied"]
     cache, entry = 1024 * 16 * 128 * 2, 16 * 128 * 2
-    assert finding.figure("copy_bytes") == 2 * cache
-    assert finding.figure("entry_bytes") == entry
+    assert finding.value("copy_bytes") == 2 * cache
+    assert finding.value("entry_bytes") == entry
     assert finding.gain_ns == pytest.approx(9000 * (1 - entry / cache))
-    assert finding.figure("cause") == "is not updated in place" and "donate_argnums" in finding.remedy
+    assert finding.value("cause") == "is not updated in place" and "donate_argnums" in finding.remedy
 
 
 def test_a_donated_cache_is_updated_in_place() -> None:
@@ -125,8 +125,8 @@ def test_precision_that_keeps_products_off_the_tensor_cores() -> None:
     moved = 4 * (64 * 1024 + 1024 * 1024 + 64 * 1024)
     ceilings = {"tf32": 400.0, "f32": 40.0}
     finding = found(run(EXACT, {"dot.1": 20_000}, between=1000), None, **ceilings)["slow-cores"]
-    assert finding.figure("flops") == flops
-    assert finding.figure("possible_ns") == pytest.approx(max(3 * flops / 400e12 * 1e9, moved / 1000))
+    assert finding.value("flops") == flops
+    assert finding.value("possible_ns") == pytest.approx(max(3 * flops / 400e12 * 1e9, moved / 1000))
     assert finding.gain_ns == pytest.approx(20_000 - moved / 1000 / 0.9)
     assert "slow-cores" not in found(run(PLAIN, {"dot.1": 20_000}, between=1000), None, **ceilings)
 
@@ -134,7 +134,7 @@ def test_precision_that_keeps_products_off_the_tensor_cores() -> None:
 def test_products_below_the_roof_and_at_it() -> None:
     moved = 4 * (64 * 1024 + 1024 * 1024 + 64 * 1024)
     finding = found(run(PLAIN, {"dot.1": 10_000}, between=1000))["product-below-roof"]
-    assert finding.figure("roof_ns") == pytest.approx(moved / 1000)
+    assert finding.value("roof_ns") == pytest.approx(moved / 1000)
     assert finding.gain_ns == pytest.approx(10_000 - moved / 1000 / 0.9)
     assert finding.title.startswith("1 product reaches 47.2 % of its roof")
     assert "product-below-roof" not in found(run(PLAIN, {"dot.1": 5000}, between=1000))
@@ -154,7 +154,7 @@ def test_small_kernels(number: int, speaks: bool) -> None:
     assert ("small-kernels" in made) == speaks
     if speaks:
         finding = made["small-kernels"]
-        assert finding.figure("kernels") == number and finding.figure("least_ns") == 900
+        assert finding.value("kernels") == number and finding.value("least_ns") == 900
         assert finding.gain_ns == pytest.approx(number * 900)
 
 
@@ -166,7 +166,7 @@ def test_kernels_of_unknown_bytes_are_not_called_small() -> None:
 def test_large_inputs_that_nothing_hides() -> None:
     up = ({"offset": 500, "kind": "HtoD", "bytes": 2_000_000, "time": 3000},)
     finding = found(run(PLAIN, {"dot.1": 10_000}, between=5000, copies=up))["inputs-not-hidden"]
-    assert finding.figure("up_bytes") == 2_000_000 and finding.figure("copies") == 1
+    assert finding.value("up_bytes") == 2_000_000 and finding.value("copies") == 1
     assert finding.gain_ns == 3000
     small = ({"offset": 500, "kind": "HtoD", "bytes": 900_000, "time": 3000},)
     assert "inputs-not-hidden" not in found(run(PLAIN, {"dot.1": 10_000}, between=5000, copies=small))
@@ -188,8 +188,8 @@ def _brought_in(text: str) -> Joined:
 
 def test_weights_in_host_memory_cross_in_every_step() -> None:
     finding = found(_brought_in(OFFLOADED))["arguments-in-host-memory"]
-    assert finding.figure("up_bytes") == finding.figure("argument_bytes") == 1 << 22
-    assert finding.figure("time_ns") == finding.figure("exposed_ns") == finding.gain_ns == 5000
+    assert finding.value("up_bytes") == finding.value("argument_bytes") == 1 << 22
+    assert finding.value("time_ns") == finding.value("exposed_ns") == finding.gain_ns == 5000
     assert "839 GB a second" in finding.why
 
 
@@ -202,8 +202,8 @@ def test_beams_caches_put_in_another_order() -> None:
     made = found(run(text("beam"), times, between=1000))
     finding = made["cache-reordered"]
     cache = 4 * 256 * 8 * 64 * 2  # four beams, 256 places, 8 heads of 64 in bf16; keys and values
-    assert finding.figure("bytes") == pytest.approx(2 * (2 * cache) + 2 * (2 * cache), rel=1e-4)
-    assert finding.figure("copy_bytes") == 2 * 2 * cache
+    assert finding.value("bytes") == pytest.approx(2 * (2 * cache) + 2 * (2 * cache), rel=1e-4)
+    assert finding.value("copy_bytes") == 2 * 2 * cache
     assert finding.gain_ns == 8000
     assert not {"cache-copied", "context-gathered"} & set(made)
 
@@ -218,7 +218,7 @@ def test_the_wait_for_the_host_leaves_out_what_is_named_elsewhere() -> None:
     context, step = _context(run(PLAIN, {"dot.1": 10_000}, between=5000, copies=up))
     step = replace(step, typical={("copies", "to_device"): 3000.0, ("host", "host_work"): 1500.0})
     (inputs,), (waiting,) = host.uploaded_inputs(context, step), host.waiting_for_host(context, step)
-    assert (inputs.gain_ns, waiting.gain_ns) == (3000, 1500)
+    assert (inputs.claimed_ns, waiting.claimed_ns) == (3000, 1500)
     assert not list(host.waiting_for_host(context, replace(step, typical={("host", "host_work"): 700.0}))), "under 5 % of the step"
 
 
@@ -230,15 +230,15 @@ def test_idle_time_that_nobody_can_explain_is_not_put_down_to_the_host() -> None
 def test_many_arguments_are_named_with_the_dispatch() -> None:
     few, step = _context(run(PLAIN, {"dot.1": 1000}, between=9000))
     typical = {("host", "xla_dispatch"): 3000.0, ("launch", "first_kernel_latency"): 500.0}
-    (draft,) = launches.dispatch(few, replace(step, typical=typical))
-    assert draft.gain_ns == 3500 and "arguments to handle" not in draft.why
+    (finding,) = launches.dispatch(few, replace(step, typical=typical))
+    assert finding.claimed_ns == 3500 and "arguments to handle" not in finding.why
     names = ", ".join(f"p{i}: f32[64]" for i in range(300))
     lines = "\n".join(f"  %p{i} = f32[64]{{0}} parameter({i})" for i in range(300))
     head = f"HloModule jit_step, is_scheduled=true\n\nENTRY %main ({names}) -> f32[64] {{\n"
     text = f"{head}{lines}\n  ROOT %add.1 = f32[64]{{0}} add(%p0, %p1)\n}}\n"
     many, step = _context(run(text, {"add.1": 1000}, between=9000))
-    (draft,) = launches.dispatch(many, replace(step, typical=typical))
-    assert "300 arguments to handle" in draft.why
+    (finding,) = launches.dispatch(many, replace(step, typical=typical))
+    assert "300 arguments to handle" in finding.why
     assert not list(launches.dispatch(few, replace(step, typical={("host", "xla_dispatch"): 100.0}))), "1 % of the step"
 
 
@@ -246,9 +246,9 @@ def test_single_launches_of_few_kernels_do_not_matter() -> None:
     context, step = _context(run(PLAIN, {"dot.1": 1000}, between=9000))
     typical = {("launch", "launch_call"): 8000.0, ("launch", "launch_latency"): 2000.0}
     assert not list(launches.launches(context, replace(step, typical=typical)))
-    (draft,) = launches.launches(context, replace(step, typical=typical, kernels=20))
-    assert draft.slug == "launch-bound"
-    assert draft.gain_ns == pytest.approx(10_000 - 20 * 360), "a graph's launch of as many nodes stays"
+    (finding,) = launches.launches(context, replace(step, typical=typical, kernels=20))
+    assert finding.slug == "launch-bound"
+    assert finding.claimed_ns == pytest.approx(10_000 - 20 * 360), "a graph's launch of as many nodes stays"
 
 
 def test_kernels_inside_graphs_are_not_launched_one_by_one() -> None:
@@ -257,8 +257,8 @@ def test_kernels_inside_graphs_are_not_launched_one_by_one() -> None:
     nodes = pa.array([7] * context.joined.activities.num_rows, pa.int64())
     at = context.joined.activities.column_names.index("graph_node_id")
     context = replace(context, joined=replace(context.joined, activities=context.joined.activities.set_column(at, "graph_node_id", nodes)))
-    (draft,) = launches.launches(context, replace(step, typical=typical, kernels=21))
-    assert draft.title.startswith("20 kernels are launched one by one") and draft.remedy.startswith("1 more run")
+    (finding,) = launches.launches(context, replace(step, typical=typical, kernels=21))
+    assert finding.title.startswith("20 kernels are launched one by one") and finding.remedy.startswith("1 more run")
     assert not list(launches.launches(context, replace(step, typical=typical, kernels=16))), "15 of them are not enough"
 
 
@@ -296,10 +296,10 @@ def test_a_library_that_launches_and_reads_back_is_no_loop() -> None:
         activities += [copy(at + 2000 * i + 600, at + 2000 * i + 700, "DtoH", 4, number) for i in range(1, 4)]
     context, step = _context(replace(joined(activities, rows), programs={1: program(SOLVED)}))
     typical = {("launch", "launch_latency"): 20_000.0, ("idle", "loop_readback"): 3000.0}
-    (draft,) = launches.launches(context, replace(step, typical=typical))
-    assert draft.slug == "library-launches"
-    assert (draft.gain_ns, {f.key: f.value for f in draft.figures}["kernels"]) == (23_000, 20)
-    assert "cusolver_syevd_ffi runs its algorithm" in draft.why and "3 small results" in draft.why
+    (finding,) = launches.launches(context, replace(step, typical=typical))
+    assert finding.slug == "library-launches"
+    assert (finding.claimed_ns, {f.key: f.value for f in finding.facts}["kernels"]) == (23_000, 20)
+    assert "cusolver_syevd_ffi runs its algorithm" in finding.why and "3 small results" in finding.why
 
 
 def test_small_results_of_a_program_without_a_loop_are_no_loops() -> None:
@@ -312,8 +312,8 @@ def test_small_results_of_a_program_without_a_loop_are_no_loops() -> None:
 def test_graph_updates_are_counted_by_execution() -> None:
     assert "graph-updates" not in findings("decode_nocb"), "no graphs, no updates"
     finding = findings("decode")["graph-updates"]
-    assert finding.figure("executions") == 2
-    assert finding.figure("each_ns") == pytest.approx(float(finding.figure("mean_ns")) * finding.executions / 2)
+    assert finding.value("executions") == 2
+    assert finding.value("each_ns") == pytest.approx(float(finding.value("mean_ns")) * finding.executions / 2)
 
 
 def test_state_below_its_share_does_not_cross() -> None:
@@ -327,8 +327,8 @@ def test_state_below_its_share_does_not_cross() -> None:
     assert not list(host.crossing_state(context, step))
     whole = tuple(one | {"bytes": 4_500_000} for one in both)
     context, step = _context(run(PLAIN, {"dot.1": 10_000}, between=5000, copies=whole))
-    (draft,) = host.crossing_state(context, step)
-    assert [figure.value for figure in draft.figures[:2]] == [4_500_000, 4_500_000]
+    (finding,) = host.crossing_state(context, step)
+    assert [figure.value for figure in finding.facts[:2]] == [4_500_000, 4_500_000]
 
 
 def _two_threads(launched: int) -> Joined:
@@ -346,8 +346,8 @@ def _two_threads(launched: int) -> Joined:
 def test_executions_that_wait_for_another_thread() -> None:
     context = make_context(_two_threads(600), analyse(_two_threads(600), find_ceilings("made up")), health())
     right = next(step for step in context.steps if step.name == "jit_right")
-    (draft,) = devices.other_threads(context, right)
-    assert draft.gain_ns == 600 and draft.figures[1].value == 4
+    (finding,) = devices.other_threads(context, right)
+    assert finding.claimed_ns == 600 and finding.facts[1].value == 4
     context = make_context(_two_threads(0), analyse(_two_threads(0), find_ceilings("made up")), health())
     assert not [d for step in context.steps for d in devices.other_threads(context, step)]
 
@@ -365,7 +365,7 @@ def _compiled(*ranges: tuple[int, int]) -> Joined:
 
 def test_programs_compiled_inside_the_window() -> None:
     finding = found(_compiled((0, 20_000), (10_000, 30_000)))["compiled-inside"]
-    assert finding.figure("compilations") == 2 and finding.figure("time_ns") == 30_000, "by union"
+    assert finding.value("compilations") == 2 and finding.value("time_ns") == 30_000, "by union"
     assert finding.gain_ns is None
     assert "compiled-in-parallel" not in found(_compiled((0, 20_000), (10_000, 30_000)))
     assert "compiled-inside" not in found(_compiled((0, 900)))
@@ -373,7 +373,7 @@ def test_programs_compiled_inside_the_window() -> None:
 
 def test_programs_compiled_at_the_same_time() -> None:
     finding = found(_compiled(*((i, 20_000 + i) for i in range(5))))["compiled-in-parallel"]
-    assert finding.figure("together") == 5 and finding.figure("total_ns") == 100_000
+    assert finding.value("together") == 5 and finding.value("total_ns") == 100_000
     assert "one after another" in finding.to_capture
 
 
@@ -385,8 +385,8 @@ def _lengths(*lengths: int) -> Joined:
 
 def test_programs_that_differ_only_in_shape() -> None:
     context, _ = _context(_lengths(64, 96, 128))
-    (draft,) = compiling.shape_variants(context)
-    assert draft.figures[0].value == 3 and not draft.is_decided
+    (finding,) = compiling.shape_variants(context)
+    assert finding.facts[0].value == 3 and finding.gain_ns is None
     context, _ = _context(_lengths(64, 96))
     assert not list(compiling.shape_variants(context))
 
@@ -404,4 +404,4 @@ def test_autotuning_inside_the_window() -> None:
     assert "autotuning-inside" not in found(made)
     rows = [kernel(0, 10_000, 0, 0), kernel(20_000, 21_000, None, match_method="autotuning")]
     finding = found(joined(rows, [fact("add.1", kernel_class="other", bytes_accessed=100)]))["autotuning-inside"]
-    assert finding.figure("kernels") == 1 and finding.figure("time_ns") == 1000
+    assert finding.value("kernels") == 1 and finding.value("time_ns") == 1000

@@ -23,7 +23,7 @@ from nsys_report.reports.html.page import render
 from nsys_report.reports.model import Report
 from nsys_report.reports.pictures.build import build_pictures
 from nsys_report.reports.pictures.model import Pictures
-from nsys_report.reports.units import visible
+from nsys_report.units import visible
 from tests.nsys_report.pages import FIXTURES, HOSTILE, analysed, hostile_capture, html_of, page_of, with_hostile_names
 from tests.nsys_report.sample_report import report
 

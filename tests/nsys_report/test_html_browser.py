@@ -11,7 +11,7 @@ import pytest
 
 from nsys_report.reports.export import document
 from nsys_report.reports.html.page import render
-from nsys_report.reports.units import visible
+from nsys_report.units import visible
 from tests.nsys_report import browser
 from tests.nsys_report.pages import FIXTURES, HOSTILE, analysed, html_of, page_of, with_hostile_names
 

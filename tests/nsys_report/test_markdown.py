@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from nsys_report.errors import InputError
+from nsys_report.findings.model import Finding, Place
 from nsys_report.reports.csv_files import csv_text, files, write_csv
 from nsys_report.reports.markdown import code, render, text
-from nsys_report.reports.model import Column, Fact, Finding, Report, Row, Table
-from tests.nsys_report.sample_report import CLASSES, instructions, report
+from nsys_report.reports.model import Column, Report, Row, Table
+from tests.nsys_report.sample_report import CLASSES, report
 
 
 def test_a_table_has_its_headings_its_alignment_and_its_total() -> None:
@@ -36,10 +37,18 @@ def test_marks_notes_and_hidden_rows_are_said_below() -> None:
 
 
 def test_findings_come_first_the_later_ones_short() -> None:
-    gains = (Fact("gain_ns", "to gain each time", 181_000, "ns"),)
-    places = instructions(("fusion.1", "fusion.2", "fusion.3", "fusion.4", "fusion.5", "fusion.6"))
     one = Finding(
-        "slug", "Products are *written* out", "Because.", "Keep them.", "warning", "likely", "", "jit_f#1", gains, (), places, "More."
+        "slug",
+        "Products are *written* out",
+        "Because.",
+        "Keep them.",
+        "likely",
+        "",
+        hlo_module="jit_f",
+        program_id=1,
+        gain_ns=181_000,
+        places=tuple(Place(f"fusion.{n}", 1.0, 1.0, None) for n in range(1, 7)),
+        to_capture="More.",
     )
     page = render(Report((replace(report().parts[0], findings=(one,) * 4),)))
     lines = page.splitlines()

@@ -14,7 +14,8 @@ from nsys_report.analysis import analyse, find_ceilings
 from nsys_report.analysis.ceilings import override
 from nsys_report.capture.health import Health, HealthItem
 from nsys_report.capture.model import CaptureInfo, Gpu
-from nsys_report.findings.model import Elsewhere, Figure, Finding, Place
+from nsys_report.fact import Fact
+from nsys_report.findings.model import Elsewhere, Finding, Place
 from nsys_report.reports.build import Subject, build_report
 from nsys_report.reports.check import check_section
 from nsys_report.reports.export import document
@@ -289,7 +290,7 @@ def found(**more: object) -> Finding:
         "executions": 3,
         "gain_ns": 300.0,
         "share": 0.03,
-        "figures": (Figure("wasted_bytes", "written and read back", 600_000, "bytes"),),
+        "facts": (Fact("wasted_bytes", "written and read back", 600_000, "bytes"),),
         "places": (Place("dot.1", 1000.0, 1.0, 1_200_000, "%dot.1 = f32[8] dot(...)", "jit(step)/dot", "model.py", 12),),
     }
     return Finding(**parts | more)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsys_report.reports import units
+from nsys_report import units
 
 
 @pytest.mark.parametrize(

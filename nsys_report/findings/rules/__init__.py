@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from nsys_report.findings.draft import Draft
+from nsys_report.findings.model import Finding
 from nsys_report.findings.rules import caches, capture, compiling, devices, experts, host, kernels, launches, offload, products, weights
 from nsys_report.findings.step import Context, Step
 
-CAPTURE_RULES: tuple[Callable[[Context], Iterator[Draft]], ...] = (
+CAPTURE_RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (
     capture.damaged,
     capture.whole_graphs,
     capture.autotuning,
@@ -18,10 +18,10 @@ CAPTURE_RULES: tuple[Callable[[Context], Iterator[Draft]], ...] = (
 )
 """Rules about the capture as a whole."""
 
-EXECUTION_RULES: tuple[Callable[[Context, Step], Iterator[Draft]], ...] = (launches.launches,)
+EXECUTION_RULES: tuple[Callable[[Context, Step], Iterator[Finding]], ...] = (launches.launches,)
 """Rules about idle time within executions, for programs whose steps are not steady."""
 
-STEP_RULES: tuple[Callable[[Context, Step], Iterator[Draft]], ...] = (
+STEP_RULES: tuple[Callable[[Context, Step], Iterator[Finding]], ...] = (
     host.crossing_state,
     offload.offloaded_arguments,
     host.uploaded_inputs,
@@ -35,7 +35,7 @@ STEP_RULES: tuple[Callable[[Context, Step], Iterator[Draft]], ...] = (
 )
 """Rules about the time between and around executions, for programs that repeat steadily."""
 
-DEVICE_RULES: tuple[Callable[[Context, Step], Iterator[Draft]], ...] = (
+DEVICE_RULES: tuple[Callable[[Context, Step], Iterator[Finding]], ...] = (
     devices.exposed_collectives,
     caches.reordered_caches,
     caches.copied_caches,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from nsys_report.findings.draft import Draft, by_time, from_instructions, launches, moved
-from nsys_report.findings.model import Figure
+from nsys_report.fact import Fact
+from nsys_report.findings.model import Finding
 from nsys_report.findings.overlap import alone_ns
+from nsys_report.findings.parts import by_time, from_instructions, launches, moved, places
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import duration, size, things
@@ -15,7 +16,7 @@ COPIES_CACHE = "copies a cache"
 """The rule of classification that tells a cache's copy from others."""
 
 
-def copied_caches(context: Context, step: Step) -> Iterator[Draft]:
+def copied_caches(context: Context, step: Step) -> Iterator[Finding]:
     """Whole caches copied, filled or rewritten where a step adds a few entries."""
     if step.of("kv_gather", "reorder"):
         return  # reordered_caches speaks of them
@@ -32,7 +33,7 @@ def copied_caches(context: Context, step: Step) -> Iterator[Draft]:
     if gain < threshold("caches", "least_share") * step.kernel_ns:
         return
     looped = _in_loop(step, mine)
-    yield Draft(
+    yield Finding(
         slug="cache-copied",
         title=f"KV caches are {_how(copies, rewrites, fills)} whole" + (f" to add {size(entries)} of new entries" if entries else ""),
         why=_why_copied(step, copies, rewrites, fills, looped),
@@ -46,20 +47,20 @@ def copied_caches(context: Context, step: Step) -> Iterator[Draft]:
         confidence="likely",
         basis="The time in which only these ran, less that of the new entries' share of the bytes",
         claims=from_instructions(step, mine, gain),
-        figures=(
-            Figure("bytes", "bytes moved", total, "bytes"),
-            Figure("entry_bytes", "new entries", entries, "bytes"),
-            Figure("time_ns", "time", sum(step.spent(r) for r in mine), "ns"),
-            Figure("copy_bytes", "moved by copies", moved(copies), "bytes"),
-            Figure("rewrite_bytes", "moved by rewriting updates", moved(rewrites), "bytes"),
-            Figure("fill_bytes", "filled", moved(fills), "bytes"),
-            Figure("cause", "cause", "passes through a loop" if looped else "is not updated in place"),
+        facts=(
+            Fact("bytes", "bytes moved", total, "bytes"),
+            Fact("entry_bytes", "new entries", entries, "bytes"),
+            Fact("time_ns", "time", sum(step.spent(r) for r in mine), "ns"),
+            Fact("copy_bytes", "moved by copies", moved(copies), "bytes"),
+            Fact("rewrite_bytes", "moved by rewriting updates", moved(rewrites), "bytes"),
+            Fact("fill_bytes", "filled", moved(fills), "bytes"),
+            Fact("cause", "cause", "passes through a loop" if looped else "is not updated in place"),
         ),
-        records=by_time(step, mine),
+        places=places(step, by_time(step, mine)),
     )
 
 
-def reordered_caches(context: Context, step: Step) -> Iterator[Draft]:
+def reordered_caches(context: Context, step: Step) -> Iterator[Finding]:
     """Whole caches put in another order, as beams' caches are after each token, and copied back into their buffers."""
     gathers = step.of("kv_gather", "reorder")
     copies = step.where(lambda r: r["class_rule"] == COPIES_CACHE)
@@ -68,7 +69,7 @@ def reordered_caches(context: Context, step: Step) -> Iterator[Draft]:
     if not gathers or gain < threshold("caches", "least_share") * step.kernel_ns:
         return
     back = f", and copied into the arguments' buffers ({size(moved(copies))} more)" if copies else ""
-    yield Draft(
+    yield Finding(
         slug="cache-reordered",
         title=f"KV caches are put in another order whole in every step: {size(moved(mine))} moved",
         why=(
@@ -82,12 +83,12 @@ def reordered_caches(context: Context, step: Step) -> Iterator[Draft]:
         confidence="likely",
         basis="The time in which only these ran",
         claims=from_instructions(step, mine, gain),
-        figures=(
-            Figure("bytes", "bytes moved", moved(mine), "bytes"),
-            Figure("copy_bytes", "moved by copies", moved(copies), "bytes"),
-            Figure("time_ns", "time", sum(step.spent(r) for r in mine), "ns"),
+        facts=(
+            Fact("bytes", "bytes moved", moved(mine), "bytes"),
+            Fact("copy_bytes", "moved by copies", moved(copies), "bytes"),
+            Fact("time_ns", "time", sum(step.spent(r) for r in mine), "ns"),
         ),
-        records=by_time(step, mine),
+        places=places(step, by_time(step, mine)),
     )
 
 
@@ -144,7 +145,7 @@ def _in_loop(step: Step, mine: Sequence[Record]) -> bool:
     return False
 
 
-def gathered_context(context: Context, step: Step) -> Iterator[Draft]:
+def gathered_context(context: Context, step: Step) -> Iterator[Finding]:
     """Cache entries gathered into a buffer of their own before attention reads them."""
     mine = [r for r in step.of("kv_gather") if r["class_detail"] != "reorder"]
     read = sum(r["kv_read_bytes"] or 0 for r in mine)
@@ -152,7 +153,7 @@ def gathered_context(context: Context, step: Step) -> Iterator[Draft]:
     if not mine or gain < threshold("caches", "least_share") * step.kernel_ns:
         return
     attention = sum(step.spent(r) for r in step.of("attention"))
-    yield Draft(
+    yield Finding(
         slug="context-gathered",
         title=f"Each step gathers the whole context bucket, {size(read)} of keys and values, into a buffer of its own",
         why=(
@@ -167,24 +168,24 @@ def gathered_context(context: Context, step: Step) -> Iterator[Draft]:
         confidence="likely",
         basis="The gathers' own time; what a shorter context would save besides depends on positions, which the capture does not hold",
         claims=from_instructions(step, mine, gain),
-        figures=(
-            Figure("read_bytes", "entries gathered", read, "bytes"),
-            Figure("time_ns", "time of the gathers", gain, "ns"),
-            Figure("attention_ns", "attention over the bucket", attention, "ns"),
-            Figure("kernels", "gathers", launches(mine), "count"),
+        facts=(
+            Fact("read_bytes", "entries gathered", read, "bytes"),
+            Fact("time_ns", "time of the gathers", gain, "ns"),
+            Fact("attention_ns", "attention over the bucket", attention, "ns"),
+            Fact("kernels", "gathers", launches(mine), "count"),
         ),
-        records=tuple(mine),
+        places=places(step, mine),
         to_capture="note the positions of the captured steps (a server's log has them) and compare the context's length with the bucket",
     )
 
 
-def written_scores(context: Context, step: Step) -> Iterator[Draft]:
+def written_scores(context: Context, step: Step) -> Iterator[Finding]:
     """Attention whose scores are written to memory between its two products."""
     between = [r for r in step.of("attention", "softmax") if _moves_scores(context, r)]
     gain, total = alone_ns(context, step, between), moved(between)
     if not between or gain < threshold("attention", "least_share") * step.kernel_ns:
         return
-    yield Draft(
+    yield Finding(
         slug="scores-written",
         title=f"Attention writes its scores out: {size(total)} move between its two products",
         why=(
@@ -198,12 +199,12 @@ def written_scores(context: Context, step: Step) -> Iterator[Draft]:
         confidence="likely",
         basis="The time of the kernels between the two products, none of which a fused kernel needs",
         claims=from_instructions(step, between, gain),
-        figures=(
-            Figure("bytes", "scores moved", total, "bytes"),
-            Figure("time_ns", "time", gain, "ns"),
-            Figure("kernels", "kernels", launches(between), "count"),
+        facts=(
+            Fact("bytes", "scores moved", total, "bytes"),
+            Fact("time_ns", "time", gain, "ns"),
+            Fact("kernels", "kernels", launches(between), "count"),
         ),
-        records=tuple(between),
+        places=places(step, between),
     )
 
 

@@ -6,51 +6,49 @@ from collections.abc import Iterator
 
 import pyarrow.compute as pc
 
-from nsys_report.findings.draft import Draft
-from nsys_report.findings.model import Figure
+from nsys_report.fact import Fact
+from nsys_report.findings.model import Finding
 from nsys_report.findings.step import Context, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import count, duration, share
 
 
-def damaged(context: Context) -> Iterator[Draft]:
+def damaged(context: Context) -> Iterator[Finding]:
     """A capture from which nothing can be said of the device's work."""
     for item in context.health.items:
         if item.severity == "fatal":
-            yield Draft(
+            yield Finding(
                 slug=f"damaged-{item.slug}",
                 title=f"This capture cannot be trusted: {item.text}",
                 why="What the device did is not in it, so that idle time, kernel times and shares would mislead. They are not judged.",
                 remedy=f"{item.remedy[:1].upper()}{item.remedy[1:]}." if item.remedy else "Capture again.",
                 confidence="sure",
                 basis="The capture's own records",
-                is_decided=False,
                 to_capture=item.remedy,
                 damage=True,
             )
 
 
-def whole_graphs(context: Context) -> Iterator[Draft]:
+def whole_graphs(context: Context) -> Iterator[Finding]:
     """Graphs recorded whole: their time is known, and nothing of what is inside."""
     if context.health.graph_mode == "graph" and not context.health.is_damaged:
-        yield Draft(
+        yield Finding(
             slug="graphs-whole",
             title="CUDA graphs are recorded whole: when they ran is known, their kernels are not",
             why="No kernel can be joined to an instruction, so nothing can be said of what takes a step's time on the device.",
             remedy="Capture again with nsys profile --cuda-graph-trace=node.",
             confidence="sure",
             basis="The capture's own records",
-            is_decided=False,
             to_capture="capture again with --cuda-graph-trace=node",
         )
 
 
-def profiler(context: Context, step: Step) -> Iterator[Draft]:
+def profiler(context: Context, step: Step) -> Iterator[Finding]:
     """The profiler's own work in a good part of the steps."""
     time = step.of_category("profiler")
     if time < threshold("capture", "profiler_share") * step.wall_ns:
         return
-    yield Draft(
+    yield Finding(
         slug="profiler-overhead",
         title=f"The profiler itself holds the GPU up {duration(time)} of each step",
         why=f"That is {share(time / step.wall_ns)} of the step, which without the profiler is that much shorter.",
@@ -58,11 +56,11 @@ def profiler(context: Context, step: Step) -> Iterator[Draft]:
         confidence="sure",
         basis="The profiler's own record of its overhead",
         claims={("part", "profiler", "profiler"): time},
-        figures=(Figure("time_ns", "time", time, "ns"),),
+        facts=(Fact("time_ns", "time", time, "ns"),),
     )
 
 
-def autotuning(context: Context) -> Iterator[Draft]:
+def autotuning(context: Context) -> Iterator[Finding]:
     """Kernels that the autotuner ran inside the window."""
     coverage = context.results.coverage
     tuned = coverage.filter(pc.equal(coverage["scope"].cast("string"), "autotuning"))
@@ -71,7 +69,7 @@ def autotuning(context: Context) -> Iterator[Draft]:
     if context.health.is_damaged or not time or time < threshold("capture", "autotuning_share") * total:
         return
     number = pc.sum(tuned["kernels"]).as_py()
-    yield Draft(
+    yield Finding(
         slug="autotuning-inside",
         title=f"{share(time / total)} of the kernel time is autotuning: {count(number)} kernels, {duration(time)}",
         why="XLA tries candidates when it compiles; they belong to no program's execution.",
@@ -79,12 +77,11 @@ def autotuning(context: Context) -> Iterator[Draft]:
         "(jax_compilation_cache_dir); start the capture after the warm-up.",
         confidence="sure",
         basis="Kernels in ranges without a program",
-        figures=(Figure("kernels", "kernels", number, "count"), Figure("time_ns", "time", time, "ns")),
-        is_decided=False,
+        facts=(Fact("kernels", "kernels", number, "count"), Fact("time_ns", "time", time, "ns")),
     )
 
 
-def idle_device(context: Context) -> Iterator[Draft]:
+def idle_device(context: Context) -> Iterator[Finding]:
     """A device that is mostly idle, in a capture without programs that would say more."""
     if context.steps or context.health.is_damaged or len(context.results.modules):
         return
@@ -92,7 +89,7 @@ def idle_device(context: Context) -> Iterator[Draft]:
         idle, span, kernels = device["idle_time_ns"], device["span_ns"], device["kernels"]
         if not kernels or idle < threshold("capture", "idle_share") * span:
             continue
-        yield Draft(
+        yield Finding(
             slug="device-idle",
             title=f"GPU {device['device_id']} is idle {share(idle / span)} of the time between its first and last activity",
             why=f"{count(kernels)} kernels of {duration(device['kernel_time_ns'] / kernels)} on average leave {duration(idle)} of "
@@ -100,10 +97,9 @@ def idle_device(context: Context) -> Iterator[Draft]:
             remedy="Launch ahead (read results later, take synchronising calls out of the loop), use CUDA graphs or larger kernels.",
             confidence="sure",
             basis="Time without any activity on the device",
-            figures=(
-                Figure("idle_ns", "idle", idle, "ns"),
-                Figure("span_ns", "first to last activity", span, "ns"),
-                Figure("kernels", "kernels", kernels, "count"),
+            facts=(
+                Fact("idle_ns", "idle", idle, "ns"),
+                Fact("span_ns", "first to last activity", span, "ns"),
+                Fact("kernels", "kernels", kernels, "count"),
             ),
-            is_decided=False,
         )

@@ -11,8 +11,8 @@ import numpy as np
 from hlo_mapping.dump.program import Program
 from nsys_report.analysis.intervals import length, union
 from nsys_report.analysis.view import coded, ints
-from nsys_report.findings.draft import Draft
-from nsys_report.findings.model import Figure
+from nsys_report.fact import Fact
+from nsys_report.findings.model import Finding
 from nsys_report.findings.step import Context
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import count, duration
@@ -20,7 +20,7 @@ from nsys_report.words import count, duration
 _COMPILE = re.compile(r"^XlaCompile:#module=(?P<module>[^,#]+)")
 
 
-def compiled_inside(context: Context) -> Iterator[Draft]:
+def compiled_inside(context: Context) -> Iterator[Finding]:
     """Compilation within the capture's window."""
     ranges = _compilations(context)
     if not ranges:
@@ -34,7 +34,7 @@ def compiled_inside(context: Context) -> Iterator[Draft]:
     number, most = len(starts), _most_compiled(ranges)
     together = _most_together(starts, ends)
     again = f" {most[0]} was compiled {count(most[1])} times: once for each shape or type that it was called with." if most[1] > 1 else ""
-    yield Draft(
+    yield Finding(
         slug="compiled-inside",
         title=f"{count(number)} programs were compiled while the capture ran, {duration(time)} of {duration(whole)}",
         why=f"Steps that wait for a compilation say nothing of the program's speed.{again}",
@@ -44,21 +44,20 @@ def compiled_inside(context: Context) -> Iterator[Draft]:
         ),
         confidence="sure",
         basis="XLA's own ranges around compilation, by union; what an execution would gain depends on how often a new shape comes",
-        figures=(
-            Figure("compilations", "compilations", number, "count"),
-            Figure("time_ns", "time", time, "ns"),
-            Figure("most_compiled", "compiled most often", most[0]),
-            Figure("times", "times", most[1], "count"),
-            Figure("together", "at the same time at most", together, "count"),
+        facts=(
+            Fact("compilations", "compilations", number, "count"),
+            Fact("time_ns", "time", time, "ns"),
+            Fact("most_compiled", "compiled most often", most[0]),
+            Fact("times", "times", most[1], "count"),
+            Fact("together", "at the same time at most", together, "count"),
         ),
-        is_decided=False,
     )
     if together >= threshold("compiling", "concurrent"):
         yield _in_parallel(together, time, int((ends - starts).sum()))
 
 
-def _in_parallel(together: int, time: int, total: int) -> Draft:
-    return Draft(
+def _in_parallel(together: int, time: int, total: int) -> Finding:
+    return Finding(
         slug="compiled-in-parallel",
         title=f"Up to {count(together)} programs were compiled at the same time",
         why=f"They hold each other up: their compilations take {duration(total)} together, within {duration(time)}. In one service 36 "
@@ -66,12 +65,11 @@ def _in_parallel(together: int, time: int, total: int) -> Draft:
         remedy="Compile one program at a time (or a few), largest first.",
         confidence="possible",
         basis="XLA's own ranges around compilation overlap",
-        figures=(
-            Figure("together", "at the same time at most", together, "count"),
-            Figure("time_ns", "time", time, "ns"),
-            Figure("total_ns", "added up", total, "ns"),
+        facts=(
+            Fact("together", "at the same time at most", together, "count"),
+            Fact("time_ns", "time", time, "ns"),
+            Fact("total_ns", "added up", total, "ns"),
         ),
-        is_decided=False,
         to_capture="capture the same start with compilations one after another, and compare",
     )
 
@@ -104,7 +102,7 @@ def _most_together(starts: np.ndarray, ends: np.ndarray) -> int:
     return int(np.cumsum(change[order]).max()) if len(order) else 0
 
 
-def shape_variants(context: Context) -> Iterator[Draft]:
+def shape_variants(context: Context) -> Iterator[Finding]:
     """Programs that ran and differ only in the sizes of their arrays."""
     groups: dict[tuple[str, ...], list[Program]] = defaultdict(list)
     for program in context.joined.programs.values():
@@ -114,7 +112,7 @@ def shape_variants(context: Context) -> Iterator[Draft]:
         if len(programs) < threshold("compiling", "least_variants") or not _has_kernels(context, programs):
             continue
         shapes = sorted({_arguments(p) for p in programs})
-        yield Draft(
+        yield Finding(
             slug="shape-variants",
             title=f"{count(len(programs))} programs {programs[0].name} differ only in the sizes of their arrays",
             why=f"Each shape that {programs[0].name} is called with is compiled, loaded and kept on its own: {'; '.join(shapes[:3])}"
@@ -123,8 +121,7 @@ def shape_variants(context: Context) -> Iterator[Draft]:
             "and ran 13 % slower from padding.",
             confidence="sure",
             basis="The dump: same operations in the same order, other sizes",
-            figures=(Figure("programs", "programs", len(programs), "count"), Figure("shapes", "different arguments", len(shapes), "count")),
-            is_decided=False,
+            facts=(Fact("programs", "programs", len(programs), "count"), Fact("shapes", "different arguments", len(shapes), "count")),
             to_capture="capture the process from its start, to see what compiling them takes",
         )
 

@@ -8,15 +8,16 @@ import numpy as np
 
 from nsys_report.analysis.intervals import Ints, union, within
 from nsys_report.analysis.view import ints
-from nsys_report.findings.draft import Draft, from_instructions, launches, moved
-from nsys_report.findings.model import Figure
+from nsys_report.fact import Fact
+from nsys_report.findings.model import Finding
 from nsys_report.findings.overlap import alone_ns
+from nsys_report.findings.parts import from_instructions, launches, moved, places
 from nsys_report.findings.step import Context, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import count, duration, size, things
 
 
-def exposed_collectives(context: Context, step: Step) -> Iterator[Draft]:
+def exposed_collectives(context: Context, step: Step) -> Iterator[Finding]:
     """Collectives during which nothing else runs on their device."""
     mine = step.of("other", "collective")
     alone = alone_ns(context, step, mine)
@@ -25,7 +26,7 @@ def exposed_collectives(context: Context, step: Step) -> Iterator[Draft]:
     time, number = sum(step.spent(r) for r in mine), launches(mine)
     waiting = _waiting_for_others(context, step, [r["instruction_id"] for r in mine])
     late = f" Of that, {duration(waiting)} pass before the last device has begun the same collective." if waiting is not None else ""
-    yield Draft(
+    yield Finding(
         slug="collectives-exposed",
         title=f"{things(number, 'collective')} {'takes' if number == 1 else 'take'} {duration(time)} of each step, with nothing beside "
         f"for {duration(alone)}",
@@ -38,14 +39,14 @@ def exposed_collectives(context: Context, step: Step) -> Iterator[Draft]:
         confidence="possible",
         basis="Their time in which no other kernel ran on the device; how much of it can be hidden depends on the program",
         claims=from_instructions(step, mine, alone),
-        figures=(
-            Figure("collectives", "collectives", number, "count"),
-            Figure("time_ns", "their time", time, "ns"),
-            Figure("alone_ns", "with nothing beside them", alone, "ns"),
-            Figure("waiting_ns", "waiting for the last device", waiting, "ns"),
-            Figure("bytes", "bytes", moved(mine), "bytes"),
+        facts=(
+            Fact("collectives", "collectives", number, "count"),
+            Fact("time_ns", "their time", time, "ns"),
+            Fact("alone_ns", "with nothing beside them", alone, "ns"),
+            Fact("waiting_ns", "waiting for the last device", waiting, "ns"),
+            Fact("bytes", "bytes", moved(mine), "bytes"),
         ),
-        records=tuple(mine),
+        places=places(step, mine),
     )
 
 
@@ -66,14 +67,14 @@ def _waiting_for_others(context: Context, step: Step, instructions: list[int]) -
     return waited / steps if steps else None
 
 
-def other_threads(context: Context, step: Step) -> Iterator[Draft]:
+def other_threads(context: Context, step: Step) -> Iterator[Finding]:
     """Executions that were launched and had to wait while the device ran another thread's."""
     waited, runs = _waited_for_others(context, step)
     mean = float(waited.mean()) if len(waited) else 0.0
     if mean < threshold("programs", "least_gain_share") * step.wall_ns:
         return
     affected = int((waited > 0).sum())
-    yield Draft(
+    yield Finding(
         slug="waits-for-other-thread",
         title=f"{count(affected)} of {count(runs)} executions wait for another thread's, {duration(waited[waited > 0].mean())} each",
         why=f"Two or more host threads launch on one device, which runs their executions one after the other: on average an execution "
@@ -83,10 +84,10 @@ def other_threads(context: Context, step: Step) -> Iterator[Draft]:
         confidence="sure",
         basis="From the return of the launching call to the start on the device, as far as another thread's kernels ran then; the mean",
         claims={("part", "other_executions", "kernels"): mean},
-        figures=(
-            Figure("mean_ns", "wait on average", mean, "ns"),
-            Figure("executions", "executions that waited", affected, "count"),
-            Figure("each_ns", "one of those", float(waited[waited > 0].mean()), "ns"),
+        facts=(
+            Fact("mean_ns", "wait on average", mean, "ns"),
+            Fact("executions", "executions that waited", affected, "count"),
+            Fact("each_ns", "one of those", float(waited[waited > 0].mean()), "ns"),
         ),
     )
 

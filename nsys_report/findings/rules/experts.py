@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlo_mapping.ir import Computation, Instruction, Module
-from nsys_report.findings.draft import Draft, from_instructions, moved
-from nsys_report.findings.model import Figure
+from nsys_report.fact import Fact
+from nsys_report.findings.model import Finding
+from nsys_report.findings.parts import from_instructions, moved, places
 from nsys_report.findings.rules.products import producers
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
@@ -15,7 +16,7 @@ from nsys_report.words import duration, size, things
 _MOVING = frozenset({"bitcast", "reshape", "transpose", "copy", "convert"})
 
 
-def dense_experts(context: Context, step: Step) -> Iterator[Draft]:
+def dense_experts(context: Context, step: Step) -> Iterator[Finding]:
     """Tokens spread over all experts, zero but for their own, so that one dense product can take the place of many small ones."""
     module = step.module
     if module is None:
@@ -38,7 +39,7 @@ def dense_experts(context: Context, step: Step) -> Iterator[Draft]:
         return
     flops, experts = sum(r["flops"] for r, _ in products), max(copies.values())
     needed = sum(r["flops"] / times for r, times in products)
-    yield Draft(
+    yield Finding(
         slug="experts-dense",
         title=f"{things(len(products), 'product')} run over all {experts} experts for every token: {flops / 1e9:,.1f} GFLOP where "
         f"{needed / 1e9:,.1f} are needed",
@@ -50,14 +51,14 @@ def dense_experts(context: Context, step: Step) -> Iterator[Draft]:
         confidence="likely",
         basis="The spreading kernels less one expert's share, and arithmetic beyond the time of the bytes",
         claims=claims,
-        figures=(
-            Figure("experts", "experts", experts, "count"),
-            Figure("flops", "operations", flops, "flops"),
-            Figure("needed_flops", "operations needed", needed, "flops"),
-            Figure("spread_bytes", "moved by spreading", moved(spreading), "bytes"),
-            Figure("spread_ns", "time of spreading", sum(step.spent(r) for r in spreading), "ns"),
+        facts=(
+            Fact("experts", "experts", experts, "count"),
+            Fact("flops", "operations", flops, "flops"),
+            Fact("needed_flops", "operations needed", needed, "flops"),
+            Fact("spread_bytes", "moved by spreading", moved(spreading), "bytes"),
+            Fact("spread_ns", "time of spreading", sum(step.spent(r) for r in spreading), "ns"),
         ),
-        records=(*spreading, *(r for r, _ in products)),
+        places=places(step, (*spreading, *(r for r, _ in products))),
     )
 
 

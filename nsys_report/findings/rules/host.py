@@ -9,8 +9,9 @@ import numpy as np
 from nsys_report.analysis.attribution import windows
 from nsys_report.analysis.intervals import Ints
 from nsys_report.analysis.modules import intervals_to_next
-from nsys_report.findings.draft import Draft, from_parts
-from nsys_report.findings.model import Figure
+from nsys_report.fact import Fact
+from nsys_report.findings.model import Finding
+from nsys_report.findings.parts import from_parts
 from nsys_report.findings.rules.offload import offloaded_arguments
 from nsys_report.findings.step import Context, Step
 from nsys_report.findings.thresholds import threshold
@@ -59,7 +60,7 @@ def _in_steps(context: Context, step: Step, starts: Ints, device: Ints, size_of:
     return number / steps, total / steps
 
 
-def crossing_state(context: Context, step: Step) -> Iterator[Draft]:
+def crossing_state(context: Context, step: Step) -> Iterator[Finding]:
     """Parameters, moments or caches that go to the device and come back in every step."""
     (_, up), (_, down) = copied(context, step, "HtoD"), copied(context, step, "DtoH")
     least = threshold("host", "least_state_bytes")
@@ -68,7 +69,7 @@ def crossing_state(context: Context, step: Step) -> Iterator[Draft]:
         return
     claims = from_parts(step, *TAKING, *ELSEWHERE) | from_parts(step, *PREPARING, share=min(down / up, 1.0))
     whole = f", all {size(parameters)} of its arguments" if parameters and up >= parameters else ""
-    yield Draft(
+    yield Finding(
         slug="state-crosses-host",
         title=f"The program's state crosses the host in every step: {size(up)} to the device and {size(down)} back",
         why=(
@@ -82,13 +83,13 @@ def crossing_state(context: Context, step: Step) -> Iterator[Draft]:
         confidence="sure",
         basis="Copies that no kernel hides, and the time between them; of what goes up, the share that comes back",
         claims=claims,
-        figures=(
-            Figure("up_bytes", "to the device", up, "bytes"),
-            Figure("down_bytes", "to the host", down, "bytes"),
-            Figure("argument_bytes", "arguments of the program", parameters, "bytes"),
-            Figure("copies_ns", "copies that nothing hides", step.part(("copies", "to_device"), ("copies", "to_host")), "ns"),
-            Figure("between_ns", "between copies", step.part(("copies", "between_copies")), "ns"),
-            Figure("kernel_ns", "kernel time", step.kernel_ns, "ns"),
+        facts=(
+            Fact("up_bytes", "to the device", up, "bytes"),
+            Fact("down_bytes", "to the host", down, "bytes"),
+            Fact("argument_bytes", "arguments of the program", parameters, "bytes"),
+            Fact("copies_ns", "copies that nothing hides", step.part(("copies", "to_device"), ("copies", "to_host")), "ns"),
+            Fact("between_ns", "between copies", step.part(("copies", "between_copies")), "ns"),
+            Fact("kernel_ns", "kernel time", step.kernel_ns, "ns"),
         ),
     )
 
@@ -97,10 +98,13 @@ def _parameter_bytes(step: Step) -> int | None:
     return sum(p.shape.byte_size for p in step.module.entry.parameters) if step.module is not None else None
 
 
-def waiting_for_host(context: Context, step: Step) -> Iterator[Draft]:
+def waiting_for_host(context: Context, step: Step) -> Iterator[Finding]:
     """Idle time of which the host's work between two calls is the reason."""
     named = {
-        source for rule in (offloaded_arguments, uploaded_inputs, large_result) for draft in rule(context, step) for source in draft.claims
+        source
+        for rule in (offloaded_arguments, uploaded_inputs, large_result)
+        for finding in rule(context, step)
+        for source in finding.claims
     }
     claims = {source: time for source, time in from_parts(step, *BETWEEN).items() if source not in named}
     idle = sum(claims.values())
@@ -109,7 +113,7 @@ def waiting_for_host(context: Context, step: Step) -> Iterator[Draft]:
     (ups, up), (downs, down) = copied(context, step, "HtoD"), copied(context, step, "DtoH")
     helpers = helper_executions(context, step)
     read_back = downs >= 0.5
-    yield Draft(
+    yield Finding(
         slug="waiting-for-host",
         title=f"The GPU stands idle {duration(idle)} of each {duration(step.wall_ns)} step for what the host does between two calls",
         why=_why_waiting(step, ups, up, downs, down, helpers),
@@ -117,17 +121,17 @@ def waiting_for_host(context: Context, step: Step) -> Iterator[Draft]:
         confidence="likely",
         basis="Idle time by cause, from API calls and copies; whether the next call needs the result on the host, a capture cannot show",
         claims=claims,
-        figures=(
-            Figure("idle_ns", "idle", idle, "ns"),
-            Figure("idle_share", "share of the step", idle / step.wall_ns, "ratio"),
-            Figure("result_ns", "waiting for the result and its copy", step.part(*TAKING), "ns"),
-            Figure("host_ns", "host work", step.part(*ELSEWHERE), "ns"),
-            Figure("arguments_ns", "copying arguments in", step.part(*PREPARING), "ns"),
-            Figure("copies_in", "copies to the device", ups, "count"),
-            Figure("bytes_in", "bytes to the device", up, "bytes"),
-            Figure("copies_out", "copies to the host", downs, "count"),
-            Figure("bytes_out", "bytes to the host", down, "bytes"),
-            Figure("helper_executions", "executions of programs without kernels", helpers, "count"),
+        facts=(
+            Fact("idle_ns", "idle", idle, "ns"),
+            Fact("idle_share", "share of the step", idle / step.wall_ns, "ratio"),
+            Fact("result_ns", "waiting for the result and its copy", step.part(*TAKING), "ns"),
+            Fact("host_ns", "host work", step.part(*ELSEWHERE), "ns"),
+            Fact("arguments_ns", "copying arguments in", step.part(*PREPARING), "ns"),
+            Fact("copies_in", "copies to the device", ups, "count"),
+            Fact("bytes_in", "bytes to the device", up, "bytes"),
+            Fact("copies_out", "copies to the host", downs, "count"),
+            Fact("bytes_out", "bytes to the host", down, "bytes"),
+            Fact("helper_executions", "executions of programs without kernels", helpers, "count"),
         ),
     )
 
@@ -158,7 +162,7 @@ def _remedy(read_back: bool, ups: float, helpers: float) -> str:
     return text[:1].upper() + text[1:] + "."
 
 
-def uploaded_inputs(context: Context, step: Step) -> Iterator[Draft]:
+def uploaded_inputs(context: Context, step: Step) -> Iterator[Finding]:
     """Large inputs whose copy to the device nothing hides."""
     number, up = copied(context, step, "HtoD")
     share_of_inputs = 1.0
@@ -166,12 +170,12 @@ def uploaded_inputs(context: Context, step: Step) -> Iterator[Draft]:
         _, down = copied(context, step, "DtoH")
         share_of_inputs, up = max(1 - down / up, 0.0), max(up - down, 0.0)
     parts = (("copies", "to_device"), ("copies", "copies_in"), ("copies", "pageable_copy"))
-    own = {source for draft in offloaded_arguments(context, step) for source in draft.claims}
+    own = {source for finding in offloaded_arguments(context, step) for source in finding.claims}
     claims = {source: time for source, time in from_parts(step, *parts, share=share_of_inputs).items() if source not in own}
     time = sum(claims.values())
     if up < threshold("host", "least_input_bytes") or not time:
         return
-    yield Draft(
+    yield Finding(
         slug="inputs-not-hidden",
         title=f"The device waits while {size(up)} of inputs are copied to it in each step",
         why=f"Copies to the device ({count(round(number, 1))} a step) and the calls that issue them take {duration(time)} in which no "
@@ -181,22 +185,22 @@ def uploaded_inputs(context: Context, step: Step) -> Iterator[Draft]:
         confidence="sure",
         basis="Copies to the device that no kernel hides, and the calls that issue them",
         claims=claims,
-        figures=(
-            Figure("up_bytes", "inputs", up, "bytes"),
-            Figure("copies", "copies", number, "count"),
-            Figure("time_ns", "time that nothing hides", time, "ns"),
+        facts=(
+            Fact("up_bytes", "inputs", up, "bytes"),
+            Fact("copies", "copies", number, "count"),
+            Fact("time_ns", "time that nothing hides", time, "ns"),
         ),
     )
 
 
-def large_result(context: Context, step: Step) -> Iterator[Draft]:
+def large_result(context: Context, step: Step) -> Iterator[Finding]:
     """A decoding program whose logits go to the host: a token is four bytes."""
     number, down = copied(context, step, "DtoH")
     writes = sum(r["kv_write_bytes"] or 0 for r in step.instructions)
     claims = from_parts(step, ("copies", "to_host"), ("copies", "copies_out"))
     if not writes or down < threshold("host", "least_output_bytes") or not claims:
         return
-    yield Draft(
+    yield Finding(
         slug="logits-to-host",
         title=f"{size(down)} of logits are copied to the host in each step, where a token is 4 bytes",
         why=f"The copy takes {duration(sum(claims.values()))}; what the host then does with the logits is part of its own time.",
@@ -205,9 +209,9 @@ def large_result(context: Context, step: Step) -> Iterator[Draft]:
         confidence="likely",
         basis="The copy and the call that issues it, as far as nothing hides them",
         claims=claims,
-        figures=(
-            Figure("down_bytes", "copied to the host", down, "bytes"),
-            Figure("copies", "copies", number, "count"),
-            Figure("time_ns", "time", sum(claims.values()), "ns"),
+        facts=(
+            Fact("down_bytes", "copied to the host", down, "bytes"),
+            Fact("copies", "copies", number, "count"),
+            Fact("time_ns", "time", sum(claims.values()), "ns"),
         ),
     )

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from nsys_report.findings.draft import Draft, from_instructions, launches, moved
-from nsys_report.findings.model import Figure
+from nsys_report.fact import Fact
+from nsys_report.findings.model import Finding
+from nsys_report.findings.parts import from_instructions, launches, moved, places
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import count, duration, size
 
 
-def small_kernels(context: Context, step: Step) -> Iterator[Draft]:
+def small_kernels(context: Context, step: Step) -> Iterator[Finding]:
     """Many kernels that move next to nothing: each takes what a kernel takes at least."""
     mine = step.where(lambda r: r["activity"] == "kernel" and _is_small(context, r))
     number, time = launches(mine), sum(step.spent(r) for r in mine)
@@ -23,7 +24,7 @@ def small_kernels(context: Context, step: Step) -> Iterator[Draft]:
     for record in mine:
         details[record["class_detail"] or "unknown"] += round(record["launches_per_execution"])
     kinds = ", ".join(f"{n:,} {detail}" for detail, n in details.most_common(4))
-    yield Draft(
+    yield Finding(
         slug="small-kernels",
         title=f"{count(round(number))} of {count(step.kernels)} kernels are so small that starting them is most of their time",
         why=(
@@ -37,13 +38,13 @@ def small_kernels(context: Context, step: Step) -> Iterator[Draft]:
         confidence="possible",
         basis=f"{count(round(number))} launches at the {duration(least)} of the shortest of them: what fusing every one of them would save",
         claims=from_instructions(step, mine, min(number * least, time)),
-        figures=(
-            Figure("kernels", "small kernels", number, "count"),
-            Figure("time_ns", "their time", time, "ns"),
-            Figure("bytes", "bytes they move", moved(mine), "bytes"),
-            Figure("least_ns", "the shortest one", least, "ns"),
+        facts=(
+            Fact("kernels", "small kernels", number, "count"),
+            Fact("time_ns", "their time", time, "ns"),
+            Fact("bytes", "bytes they move", moved(mine), "bytes"),
+            Fact("least_ns", "the shortest one", least, "ns"),
         ),
-        records=tuple(mine),
+        places=places(step, mine),
     )
 
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from hlo_mapping.ir import Instruction
 from nsys_report.analysis.causes import READBACK_BYTES
-from nsys_report.findings.draft import Draft, by_time, from_parts
-from nsys_report.findings.model import Figure
+from nsys_report.fact import Fact
+from nsys_report.findings.model import Finding
+from nsys_report.findings.parts import by_time, from_parts, places
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import count, duration
@@ -18,7 +19,7 @@ CALLS = (("launch", "launch_call"), ("launch", "launch_latency"))
 """Parts of the budget in which the device waits for the next of many launches."""
 
 
-def dispatch(context: Context, step: Step) -> Iterator[Draft]:
+def dispatch(context: Context, step: Step) -> Iterator[Finding]:
     """The time from XLA's taking the call to the first kernel: its own work, the graph's launch, the first kernel's latency."""
     work, launch, first = (("host", "xla_dispatch"), ("launch", "graph_launch"), ("launch", "first_kernel_latency"))
     traced = min(step.part(launch), graph_nodes(context, step) * threshold("launches", "node_trace_ns"))
@@ -35,7 +36,7 @@ def dispatch(context: Context, step: Step) -> Iterator[Draft]:
         if traced
         else ""
     )
-    yield Draft(
+    yield Finding(
         slug="dispatch",
         title=f"Dispatching an execution leaves the GPU idle {duration(time)}, for {duration(step.kernel_ns)} of kernels",
         why=f"XLA's own work takes {duration(step.part(work))}"
@@ -47,14 +48,14 @@ def dispatch(context: Context, step: Step) -> Iterator[Draft]:
         basis="Idle time while XLA dispatches and until the first kernel starts"
         + ("; what node tracing adds was measured on an H200" if traced else ""),
         claims=claims,
-        figures=(
-            Figure("time_ns", "idle while dispatching", time, "ns"),
-            Figure("xla_ns", "XLA's own work", step.part(work), "ns"),
-            Figure("graph_launch_ns", "graph launch", step.part(launch), "ns"),
-            Figure("node_tracing_ns", "of it put down to tracing nodes", traced, "ns"),
-            Figure("first_kernel_ns", "first kernel's latency", step.part(first), "ns"),
-            Figure("kernel_ns", "kernel time", step.kernel_ns, "ns"),
-            Figure("arguments", "arguments of the program", arguments, "count"),
+        facts=(
+            Fact("time_ns", "idle while dispatching", time, "ns"),
+            Fact("xla_ns", "XLA's own work", step.part(work), "ns"),
+            Fact("graph_launch_ns", "graph launch", step.part(launch), "ns"),
+            Fact("node_tracing_ns", "of it put down to tracing nodes", traced, "ns"),
+            Fact("first_kernel_ns", "first kernel's latency", step.part(first), "ns"),
+            Fact("kernel_ns", "kernel time", step.kernel_ns, "ns"),
+            Fact("arguments", "arguments of the program", arguments, "count"),
         ),
         to_capture="capture once more with --cuda-graph-trace=graph: graph launches without the tracing of their nodes" if traced else "",
     )
@@ -73,7 +74,7 @@ def kernel_nodes(context: Context, step: Step) -> float:
     return float((nodes & kernels & context.in_step(step)).sum() / step.executions)
 
 
-def graph_updates(context: Context, step: Step) -> Iterator[Draft]:
+def graph_updates(context: Context, step: Step) -> Iterator[Finding]:
     """Nodes of a CUDA graph that are given new addresses before it can run."""
     part = ("launch", "graph_updates")
     time = step.mean.get(part, 0.0)
@@ -81,7 +82,7 @@ def graph_updates(context: Context, step: Step) -> Iterator[Draft]:
         return
     affected = _runs_with_updates(context, step)
     each = time * step.executions / affected if affected else time
-    yield Draft(
+    yield Finding(
         slug="graph-updates",
         title=f"A graph's nodes get new addresses in {count(affected)} of {count(step.executions)} executions, {duration(each)} each",
         why="XLA records the kernels' addresses in a CUDA graph; when a buffer has moved since, it sets them anew, node by node "
@@ -91,10 +92,10 @@ def graph_updates(context: Context, step: Step) -> Iterator[Draft]:
         confidence="sure",
         basis="Idle time while the calls were made; mean over all steps",
         claims={("part", *part): time},
-        figures=(
-            Figure("mean_ns", "a step, on average", time, "ns"),
-            Figure("executions", "executions with updates", affected, "count"),
-            Figure("each_ns", "in one of those", each, "ns"),
+        facts=(
+            Fact("mean_ns", "a step, on average", time, "ns"),
+            Fact("executions", "executions with updates", affected, "count"),
+            Fact("each_ns", "in one of those", each, "ns"),
         ),
     )
 
@@ -106,7 +107,7 @@ def _runs_with_updates(context: Context, step: Step) -> int:
     return int((budgets.ns[mine][:, columns].sum(axis=1) > 0).sum())
 
 
-def launches(context: Context, step: Step) -> Iterator[Draft]:
+def launches(context: Context, step: Step) -> Iterator[Finding]:
     """Kernels launched one by one, slower than the device runs them; within a loop that the host runs, with its read-backs."""
     readbacks, waiting = _readbacks(context, step), ("idle", "loop_readback")
     time = step.part(*CALLS)
@@ -138,7 +139,7 @@ def _may_loop(step: Step) -> bool:
     return branches or any(not i.backend_config.get("known_trip_count") for i in _loops(step))
 
 
-def _library(step: Step, calls: Sequence[Record], readbacks: float) -> Draft:
+def _library(step: Step, calls: Sequence[Record], readbacks: float) -> Finding:
     waiting = ("idle", "loop_readback")
     claims = from_parts(step, *CALLS, waiting)
     idle, number = sum(claims.values()), sum(r["launches_per_execution"] for r in calls)
@@ -147,7 +148,7 @@ def _library(step: Step, calls: Sequence[Record], readbacks: float) -> Draft:
     back = f" and reads {count(round(readbacks))} small results back in between" if round(readbacks) else ""
     runs = "run their algorithms" if len(targets) > 1 else "runs its algorithm"
     each = sum(step.spent(r) for r in calls) / number
-    return Draft(
+    return Finding(
         slug="library-launches",
         title=f"A library launches {count(round(number))} kernels one after the other, and the GPU waits {duration(idle)} of each step "
         "for them",
@@ -158,19 +159,19 @@ def _library(step: Step, calls: Sequence[Record], readbacks: float) -> Draft:
         confidence="likely",
         basis="Idle time within and after launch calls, and around copies of a few bytes to the host; tracing makes launches slower too",
         claims=claims,
-        figures=(
-            Figure("idle_ns", "idle for launches and read-backs", idle, "ns"),
-            Figure("kernels", "kernels that the library launches", number, "count"),
-            Figure("readbacks", "read-backs", readbacks, "count"),
-            Figure("calls", "calls", ", ".join(targets) or None),
+        facts=(
+            Fact("idle_ns", "idle for launches and read-backs", idle, "ns"),
+            Fact("kernels", "kernels that the library launches", number, "count"),
+            Fact("readbacks", "read-backs", readbacks, "count"),
+            Fact("calls", "calls", ", ".join(targets) or None),
         ),
-        records=tuple(calls),
+        places=places(step, calls),
     )
 
 
-def _one_by_one(step: Step, time: float, single: float) -> Draft:
+def _one_by_one(step: Step, time: float, single: float) -> Finding:
     kept = min(single * threshold("launches", "graph_node_ns"), time)
-    return Draft(
+    return Finding(
         slug="launch-bound",
         title=f"{count(round(single))} kernels are launched one by one, and the GPU waits {duration(time)} of each step for the next",
         why=f"A kernel takes {duration(step.kernel_ns / step.kernels)} on average; launching and starting it takes longer, so the queue is "
@@ -184,17 +185,17 @@ def _one_by_one(step: Step, time: float, single: float) -> Draft:
         basis=f"Idle time within and after launch calls, less {duration(kept)} that a graph's launch of as many nodes takes; tracing makes "
         f"launches slower as well",
         claims=from_parts(step, *CALLS, share=1 - kept / time),
-        figures=(
-            Figure("idle_ns", "idle for launches", time, "ns"),
-            Figure("call_ns", "within launch calls", step.part(CALLS[0]), "ns"),
-            Figure("latency_ns", "between call and start", step.part(CALLS[1]), "ns"),
-            Figure("kernels", "kernels launched one by one", single, "count"),
-            Figure("mean_kernel_ns", "a kernel", step.kernel_ns / step.kernels, "ns"),
+        facts=(
+            Fact("idle_ns", "idle for launches", time, "ns"),
+            Fact("call_ns", "within launch calls", step.part(CALLS[0]), "ns"),
+            Fact("latency_ns", "between call and start", step.part(CALLS[1]), "ns"),
+            Fact("kernels", "kernels launched one by one", single, "count"),
+            Fact("mean_kernel_ns", "a kernel", step.kernel_ns / step.kernels, "ns"),
         ),
     )
 
 
-def _loop(step: Step, readbacks: float, single: float) -> Draft:
+def _loop(step: Step, readbacks: float, single: float) -> Finding:
     """`single` kernels are launched one by one beside the read-backs."""
     waiting = ("idle", "loop_readback")
     launching = step.part(*CALLS) if single else 0.0
@@ -203,7 +204,7 @@ def _loop(step: Step, readbacks: float, single: float) -> Draft:
     idle = step.part(waiting) + launching
     more = f", and {count(round(single))} kernels are launched one by one" if single else ""
     loops = [i for i in _loops(step) if not i.backend_config.get("known_trip_count")]
-    return Draft(
+    return Finding(
         slug="loop-readback",
         title=f"A loop's condition is read back {count(round(readbacks))} times{more}: the GPU waits {duration(idle)} of each "
         f"{duration(step.wall_ns)} execution",
@@ -217,13 +218,13 @@ def _loop(step: Step, readbacks: float, single: float) -> Draft:
         basis="Idle time around the read-backs"
         + (f" and launches, less {duration(kept)} for a graph of as many nodes" if launching else ""),
         claims=claims,
-        figures=(
-            Figure("readbacks", "read-backs", readbacks, "count"),
-            Figure("readback_ns", "idle around them", step.part(waiting), "ns"),
-            Figure("launch_ns", "idle for launches", launching, "ns"),
-            Figure("idle_share", "share of the execution", idle / step.wall_ns, "ratio"),
-            Figure("kernels", "kernels", step.kernels, "count"),
-            Figure("loop", "loop without a known trip count", ", ".join(i.name for i in loops) or None),
+        facts=(
+            Fact("readbacks", "read-backs", readbacks, "count"),
+            Fact("readback_ns", "idle around them", step.part(waiting), "ns"),
+            Fact("launch_ns", "idle for launches", launching, "ns"),
+            Fact("idle_share", "share of the execution", idle / step.wall_ns, "ratio"),
+            Fact("kernels", "kernels", step.kernels, "count"),
+            Fact("loop", "loop without a known trip count", ", ".join(i.name for i in loops) or None),
         ),
     )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nsys_report.analysis.intervals import grouped_union_length
-from nsys_report.findings.draft import Draft, from_parts
-from nsys_report.findings.model import Figure
+from nsys_report.fact import Fact
+from nsys_report.findings.model import Finding
+from nsys_report.findings.parts import from_parts
 from nsys_report.findings.step import Context, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import duration, share, size
@@ -15,7 +16,7 @@ HOST_MEMORY = 5
 """XLA's memory space of arrays in pinned host memory, S(5) in a layout."""
 
 
-def offloaded_arguments(context: Context, step: Step) -> Iterator[Draft]:
+def offloaded_arguments(context: Context, step: Step) -> Iterator[Finding]:
     """Weights or caches kept in host memory, which every execution copies to the device before it computes with them."""
     held = _in_host_memory(step)
     chosen = context.in_step(step) & context.view.column("copy_kind").isin(frozenset({"HtoD"}))
@@ -28,7 +29,7 @@ def offloaded_arguments(context: Context, step: Step) -> Iterator[Draft]:
     exposed = min(sum(claims.values()), time)
     if not exposed:
         return
-    yield Draft(
+    yield Finding(
         slug="arguments-in-host-memory",
         title=f"{size(up)} of arguments kept in host memory cross to the device in every step",
         why=(
@@ -42,11 +43,11 @@ def offloaded_arguments(context: Context, step: Step) -> Iterator[Draft]:
         confidence="sure",
         basis="Copies within executions to arguments that the module holds in host memory, as far as nothing hides them",
         claims=claims,
-        figures=(
-            Figure("up_bytes", "to the device", up, "bytes"),
-            Figure("argument_bytes", "arguments in host memory", held, "bytes"),
-            Figure("time_ns", "time of the copies", time, "ns"),
-            Figure("exposed_ns", "of it with nothing beside", exposed, "ns"),
+        facts=(
+            Fact("up_bytes", "to the device", up, "bytes"),
+            Fact("argument_bytes", "arguments in host memory", held, "bytes"),
+            Fact("time_ns", "time of the copies", time, "ns"),
+            Fact("exposed_ns", "of it with nothing beside", exposed, "ns"),
         ),
     )
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from hlo_mapping.ir import Module
-from nsys_report.findings.draft import Draft, by_time, from_instructions, launches, moved
-from nsys_report.findings.model import Figure
+from nsys_report.fact import Fact
+from nsys_report.findings.model import Finding
 from nsys_report.findings.overlap import alone_ns
+from nsys_report.findings.parts import by_time, from_instructions, launches, moved, places
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import duration, share, size, things
@@ -20,7 +21,7 @@ _NAMING = frozenset({"bitcast", "reshape", "get-tuple-element", "copy", "convert
 _LIBRARY = re.compile(r"cublas|cudnn|cutlass|nvjet|xmma|gemv|Kernel2")
 
 
-def split_products(context: Context, step: Step) -> Iterator[Draft]:
+def split_products(context: Context, step: Step) -> Iterator[Finding]:
     """A matrix-vector product in two kernels: one writes every single product out, another reads them back and sums them."""
     firsts = step.where(lambda r: (r["class_rule"] or "").endswith(WRITTEN_OUT))
     seconds = _sums_of(step, firsts)
@@ -34,7 +35,7 @@ def split_products(context: Context, step: Step) -> Iterator[Draft]:
         return
     written = sum(_result_bytes(step, r) for r in firsts)
     types = " and ".join(sorted({leaf for r in firsts for leaf in _result_types(step, r)}))
-    yield Draft(
+    yield Finding(
         slug="split-product",
         title=f"Matrix-vector products are written out ({size(written)}) and read back by a second kernel to be summed",
         why=(
@@ -51,16 +52,16 @@ def split_products(context: Context, step: Step) -> Iterator[Draft]:
         confidence="likely",
         basis=f"Both kernels' time less what their weights take at {rate / 1e9:,.0f} GB/s, as the program's whole products reach it",
         claims=from_instructions(step, both, gain),
-        figures=(
-            Figure("written_bytes", "products written", written, "bytes"),
-            Figure("read_back_bytes", "products read back", written, "bytes"),
-            Figure("needed_bytes", "weights that must be read", needed, "bytes"),
-            Figure("time_ns", "time of both kernels", alone_ns(context, step, both), "ns"),
-            Figure("kernels", "kernels", launches(both), "count"),
-            Figure("types", "type of the products", types),
-            Figure("rate", "bandwidth of the program's whole products", rate, "bytes_per_s"),
+        facts=(
+            Fact("written_bytes", "products written", written, "bytes"),
+            Fact("read_back_bytes", "products read back", written, "bytes"),
+            Fact("needed_bytes", "weights that must be read", needed, "bytes"),
+            Fact("time_ns", "time of both kernels", alone_ns(context, step, both), "ns"),
+            Fact("kernels", "kernels", launches(both), "count"),
+            Fact("types", "type of the products", types),
+            Fact("rate", "bandwidth of the program's whole products", rate, "bytes_per_s"),
         ),
-        records=by_time(step, both),
+        places=places(step, by_time(step, both)),
     )
 
 
@@ -131,7 +132,7 @@ def _is_judged(step: Step, record: Record) -> bool:
     return bool(record["time_per_execution_ns"] > threshold("kernels", "small_ns") * record["launches_per_execution"])
 
 
-def below_roof(context: Context, step: Step) -> Iterator[Draft]:
+def below_roof(context: Context, step: Step) -> Iterator[Finding]:
     """Products that take much longer than their bytes and their arithmetic: calls of a library, and XLA's own kernels."""
     far, reachable = threshold("products", "far_below"), threshold("products", "reachable")
     slow = [r for r in step.instructions if _is_whole_product(r) and _is_judged(step, r) and _share_of_roof(step, r) < far]
@@ -143,7 +144,7 @@ def below_roof(context: Context, step: Step) -> Iterator[Draft]:
             yield _below_roof(step, mine, library, roof, gain)
 
 
-def _below_roof(step: Step, mine: Sequence[Record], library: bool, roof: float, gain: float) -> Draft:
+def _below_roof(step: Step, mine: Sequence[Record], library: bool, roof: float, gain: float) -> Finding:
     time = sum(step.spent(r) for r in mine)
     limits = {step.roofs[r["instruction_id"]]["roof"] for r in mine}
     limit = {"memory": "their bytes at the bandwidth ceiling", "compute": "their arithmetic at the ceiling of its types"}
@@ -151,7 +152,7 @@ def _below_roof(step: Step, mine: Sequence[Record], library: bool, roof: float, 
     convolutions = library and all(_convolves(step, r) for r in mine)
     kind = "library convolution" if convolutions else "library product" if library else "product"
     reach = "reaches {} of its roof" if len(mine) == 1 else "reach {} of their roof"
-    return Draft(
+    return Finding(
         slug="library-below-roof" if library else "product-below-roof",
         title=f"{things(len(mine), kind)} {reach.format(share(roof / time))}",
         why=f"{duration(time)} a step, where {bound} would take {duration(roof)}.",
@@ -169,14 +170,14 @@ def _below_roof(step: Step, mine: Sequence[Record], library: bool, roof: float, 
         confidence="likely" if library else "possible",
         basis=f"Their time less that of {threshold('products', 'reachable') * 100:.0f} % of the roof",
         claims=from_instructions(step, mine, gain),
-        figures=(
-            Figure("time_ns", "time", time, "ns"),
-            Figure("roof_ns", "time at the roof", roof, "ns"),
-            Figure("share_of_roof", "share of the roof", roof / time, "ratio"),
-            Figure("bytes", "bytes", moved(mine), "bytes"),
-            Figure("kernels", "kernels", launches(mine), "count"),
+        facts=(
+            Fact("time_ns", "time", time, "ns"),
+            Fact("roof_ns", "time at the roof", roof, "ns"),
+            Fact("share_of_roof", "share of the roof", roof / time, "ratio"),
+            Fact("bytes", "bytes", moved(mine), "bytes"),
+            Fact("kernels", "kernels", launches(mine), "count"),
         ),
-        records=tuple(sorted(mine, key=lambda r: -step.roofs[r["instruction_id"]]["headroom_ns"])),
+        places=places(step, sorted(mine, key=lambda r: -step.roofs[r["instruction_id"]]["headroom_ns"])),
     )
 
 
@@ -198,7 +199,7 @@ def _share_of_roof(step: Step, record: Record) -> float:
     return float(step.roofs[record["instruction_id"]]["share_of_roof"] or 1.0)
 
 
-def slow_cores(context: Context, step: Step) -> Iterator[Draft]:
+def slow_cores(context: Context, step: Step) -> Iterator[Finding]:
     """f32 products whose precision keeps them off the tensor cores."""
     ceilings = context.results.ceilings
     tensor, plain = ceilings.flops_per_s("tf32"), ceilings.flops_per_s("f32")
@@ -214,7 +215,7 @@ def slow_cores(context: Context, step: Step) -> Iterator[Draft]:
     if gain < threshold("products", "least_share") * step.kernel_ns:
         return
     run = "runs" if len(mine) == 1 else "run"
-    yield Draft(
+    yield Finding(
         slug="slow-cores",
         title=f"{things(len(mine), 'f32 product')} {run} without tensor cores, because the program asks for the highest precision",
         why=f"They take {duration(time)} a step for {flops / 1e9:,.1f} GFLOP; three TF32 products for each take {duration(possible)}.",
@@ -225,12 +226,12 @@ def slow_cores(context: Context, step: Step) -> Iterator[Draft]:
         confidence="likely" if plain is not None else "possible",
         basis="Their time less three times their arithmetic at the TF32 ceiling, or their bytes where those take longer",
         claims=from_instructions(step, mine, gain),
-        figures=(
-            Figure("time_ns", "time", time, "ns"),
-            Figure("flops", "operations", flops, "flops"),
-            Figure("possible_ns", "time on tensor cores", possible, "ns"),
+        facts=(
+            Fact("time_ns", "time", time, "ns"),
+            Fact("flops", "operations", flops, "flops"),
+            Fact("possible_ns", "time on tensor cores", possible, "ns"),
         ),
-        records=tuple(mine),
+        places=places(step, mine),
     )
 
 

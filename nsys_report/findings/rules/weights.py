@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from nsys_report.findings.draft import Draft, from_instructions, launches, moved
-from nsys_report.findings.model import Figure
+from nsys_report.fact import Fact
+from nsys_report.findings.model import Finding
 from nsys_report.findings.overlap import alone_ns
+from nsys_report.findings.parts import from_instructions, launches, moved, places
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import duration, size
@@ -49,7 +50,7 @@ _KINDS = {
 """By class detail (of conversions that merge as well, both): slug, title and remedy."""
 
 
-def staged_weights(context: Context, step: Step) -> Iterator[Draft]:
+def staged_weights(context: Context, step: Step) -> Iterator[Finding]:
     """Kernels and copies whose results are nothing but model parameters, moved or in another type."""
     for kind, (slug, title, remedy) in _KINDS.items():
         mine = [r for r in step.of("weights") if _kind(step, r) == kind]
@@ -74,13 +75,13 @@ def _merges(step: Step, record: Record) -> bool:
     )
 
 
-def _staged(step: Step, mine: Sequence[Record], gain: float, slug: str, title: str, remedy: str) -> Draft:
+def _staged(step: Step, mine: Sequence[Record], gain: float, slug: str, title: str, remedy: str) -> Finding:
     read = sum(r["weight_bytes"] or 0 for r in mine)
     written = _written(step, mine)
     time = sum(step.spent(r) for r in mine)
     copied = f" {size(read)} are read where they are stored, the rest from copies of them." if moved(mine) - written > 1.01 * read else ""
     hidden = f", {duration(time - gain)} of it beside other work" if time - gain > 0.01 * time else ""
-    return Draft(
+    return Finding(
         slug=slug,
         title=f"{title}: {size(moved(mine) - written)} read and {size(written)} written",
         why=f"This takes {duration(time)} a step{hidden}, and the product reads the new buffer: the weights cross the memory three "
@@ -89,14 +90,14 @@ def _staged(step: Step, mine: Sequence[Record], gain: float, slug: str, title: s
         confidence="likely",
         basis="The time in which nothing else ran on the device",
         claims=from_instructions(step, mine, gain),
-        figures=(
-            Figure("time_ns", "time", time, "ns"),
-            Figure("alone_ns", "time in which nothing else ran", gain, "ns"),
-            Figure("read_bytes", "weights read", read, "bytes"),
-            Figure("written_bytes", "written", written, "bytes"),
-            Figure("launches", "kernels and copies", launches(mine), "count"),
+        facts=(
+            Fact("time_ns", "time", time, "ns"),
+            Fact("alone_ns", "time in which nothing else ran", gain, "ns"),
+            Fact("read_bytes", "weights read", read, "bytes"),
+            Fact("written_bytes", "written", written, "bytes"),
+            Fact("launches", "kernels and copies", launches(mine), "count"),
         ),
-        records=tuple(mine),
+        places=places(step, mine),
     )
 
 

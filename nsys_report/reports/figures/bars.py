@@ -10,7 +10,7 @@ from nsys_report.reports.figures.canvas import GRID, INK, LABEL, QUIET, SMALL, a
 from nsys_report.reports.palette import of_class, of_part
 from nsys_report.reports.pictures.model import BudgetBar, ClassRate, ClassRates
 from nsys_report.reports.scales import time_scale
-from nsys_report.reports.units import duration, phrase, share, shorten, words
+from nsys_report.units import duration, phrase, share, shorten, words
 
 LEAST_INSIDE = 0.07
 """Share of the bar from which a part has room for its share in words."""

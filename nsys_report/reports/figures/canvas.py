@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from nsys_report.reports.units import visible
+from nsys_report.units import visible
 
 WIDTH = 10.0
 """Inches: at DPI a picture fills a slide of 1,600 pixels, at SCREEN_DPI the column of a notebook."""

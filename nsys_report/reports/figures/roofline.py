@@ -14,7 +14,7 @@ from nsys_report.reports.figures.canvas import DPI, GRID, INK, LABEL, QUIET, SMA
 from nsys_report.reports.palette import of_class
 from nsys_report.reports.pictures.model import Point, Roof, Roofline
 from nsys_report.reports.scales import wide
-from nsys_report.reports.units import phrase, share, shorten
+from nsys_report.units import phrase, share, shorten
 
 MOST_NAMES = 4
 """Points that are named, those with most time."""

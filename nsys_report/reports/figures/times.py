@@ -11,7 +11,7 @@ from nsys_report.reports.figures.canvas import GRID, INK, LABEL, QUIET, SMALL, a
 from nsys_report.reports.palette import of_class, of_lane
 from nsys_report.reports.pictures.model import Floats, Ints, Runs, Timeline
 from nsys_report.reports.scales import time_scale
-from nsys_report.reports.units import shorten
+from nsys_report.units import shorten
 
 MOST_LANES = 8
 """Programs in the picture of executions; the others are counted in a note."""

@@ -26,7 +26,7 @@ from bokeh.plotting import figure
 from nsys_report.reports.palette import CLASSES, Colour, of_class, of_lane
 from nsys_report.reports.pictures.model import Roofline, Runs, Timeline
 from nsys_report.reports.scales import time_scale, wide
-from nsys_report.reports.units import count, duration, phrase, share, shorten, visible, words
+from nsys_report.units import count, duration, phrase, share, shorten, visible, words
 
 FONT = "system-ui, sans-serif"
 INK = "ink"

@@ -7,15 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from nsys_report.fact import Fact
 from nsys_report.reports.build import worth_a_section
-from nsys_report.reports.model import Fact, Notice, Part, Report
+from nsys_report.reports.model import Notice, Part, Report
 from nsys_report.reports.notices import health_notices
 from nsys_report.reports.pictures.build import MOST_TIMELINES, build_pictures
 from nsys_report.reports.pictures.model import Pictures
 from nsys_report.reports.pictures.runs import MOST_MARKS
 from nsys_report.reports.pictures.timeline import MOST_BARS
 from nsys_report.reports.programs import of_module, title_of
-from nsys_report.reports.units import phrase
+from nsys_report.units import phrase
 
 if TYPE_CHECKING:
     from hlo_mapping.ir import Instruction, Module

@@ -8,12 +8,13 @@ from typing import Any
 
 from markupsafe import Markup
 
+from nsys_report.reports.finding_page import places_table
 from nsys_report.reports.html.charts import roofline_chart, runs_chart, timeline_chart
 from nsys_report.reports.html.content import Content, Page
 from nsys_report.reports.model import Row, Section, Table
 from nsys_report.reports.palette import CLASSES
 from nsys_report.reports.pictures.model import Kind, ProgramPictures, Timeline
-from nsys_report.reports.units import duration, visible, words
+from nsys_report.units import duration, visible, words
 
 FOLDED_FROM = 7
 """Columns as little dear as this (model.Column.keep) stand in the details of a row, and not in the table."""
@@ -107,8 +108,9 @@ def _details(content: Content, part: str, programs: int) -> Iterator[tuple[str, 
             if any(column.key == "hlo_instruction" for column in table.columns):
                 yield f"{part}-s{number}-t{place}", table_details(table, f"{part}-s{number}", programs)
     for number, finding in enumerate(content.part.findings):
-        if finding.places is not None:
-            yield f"{part}-f{number}-places", table_details(finding.places, _section_of(content, part, finding.module), programs)
+        places = places_table(finding)
+        if places is not None:
+            yield f"{part}-f{number}-places", table_details(places, _section_of(content, part, finding.module), programs)
 
 
 def _section_of(content: Content, part: str, module: str | None) -> str:

@@ -7,7 +7,7 @@ import re
 from markupsafe import Markup, escape
 
 from nsys_report.reports.budget_page import CATEGORIES
-from nsys_report.reports.units import visible
+from nsys_report.units import visible
 
 PARTS = {
     "floor": "the least time that the bytes a step must read and write (weights, caches, optimizer state) take at the measured ceiling",

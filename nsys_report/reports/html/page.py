@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from nsys_report.reports.export import write_whole
+from nsys_report.reports.finding_page import places_table
 from nsys_report.reports.html import data
 from nsys_report.reports.html.charts import summary_of
 from nsys_report.reports.html.content import Page
@@ -19,7 +20,7 @@ from nsys_report.reports.html.glossary import CERTAINTY, PARTS, TERMS, prose
 from nsys_report.reports.model import Column, Part, Row, Section, Table
 from nsys_report.reports.palette import BUDGET, CLASSES
 from nsys_report.reports.pictures.model import BudgetBar, ClassRate, ProgramPictures
-from nsys_report.reports.units import count, duration, phrase, share, visible
+from nsys_report.units import count, duration, phrase, share, visible
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
 MOST_FINDINGS = 3
@@ -86,7 +87,7 @@ def _environment(page: Page) -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=_text, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(duration=duration, share=share, count=count, prose=prose)
+    environment.filters.update(duration=duration, share=share, count=count, prose=prose, places_table=places_table)
     environment.globals.update(
         phrase=phrase,
         columns=_columns,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nsys_report.reports.arrays import NONE, codes, ints
 from nsys_report.reports.lanes import lanes
-from nsys_report.reports.units import kernel, size, visible
+from nsys_report.units import kernel, size, visible
 
 if TYPE_CHECKING:
     from nsys_report.analysis.results import AnalysisResults

@@ -26,7 +26,7 @@ from nsys_report.reports.pictures.runs import MOST_MARKS, runs_picture
 from nsys_report.reports.pictures.timeline import MOST_BARS, Cutter, choose, stretch
 from nsys_report.reports.present import Record
 from nsys_report.reports.programs import of_module, title_of
-from nsys_report.reports.units import duration, phrase, share, things
+from nsys_report.units import duration, phrase, share, things
 
 if TYPE_CHECKING:
     from nsys_report.analysis.ceilings import Ceilings

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from nsys_report.reports.arrays import ints, words
 from nsys_report.reports.pictures.model import Ints, Runs
-from nsys_report.reports.units import count, duration, things
+from nsys_report.units import count, duration, things
 
 if TYPE_CHECKING:
     from nsys_report.joined import Joined

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from nsys_report.reports.arrays import NONE, codes, ints
 from nsys_report.reports.lanes import lanes
 from nsys_report.reports.pictures.model import Ints, Kind, Timeline
-from nsys_report.reports.units import duration, kernel, share, size, things
+from nsys_report.units import duration, kernel, share, size, things
 
 if TYPE_CHECKING:
     from nsys_report.joined import Joined
