@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from nsys_report.analysis.results import AnalysisResults
 from nsys_report.capture.health import Health
 from nsys_report.capture.health import health as judge
-from nsys_report.findings.model import Elsewhere, Finding, Place, Source
+from nsys_report.findings.ledger import OF_INSTRUCTIONS, settle
+from nsys_report.findings.model import Elsewhere, Finding, Place
 from nsys_report.findings.rules import CAPTURE_RULES, DEVICE_RULES, EXECUTION_RULES, STEP_RULES
 from nsys_report.findings.step import Step, make_context
 from nsys_report.findings.thresholds import threshold
@@ -43,39 +44,30 @@ def _rank(finding: Finding) -> tuple[bool, bool, float, float]:
     return (not finding.damage, finding.gain_ns is None, -finding.total_gain_ns, -(finding.share or 0.0))
 
 
-def _settled(step: Step, found: Sequence[Finding], shared: float) -> Iterator[Finding]:
-    """Findings whose gains together take no more from any source than there is; what is too small goes.
+def _settled(step: Step, found: Iterable[Finding], shared: float) -> Iterator[Finding]:
+    """Findings that share out the step's ledger; what neither explains nor returns a fair part of the step goes.
 
     `shared` is what the programs' steps cover over their lengths: idle time in several programs' steps counts once over the capture.
     """
-    left: dict[Source, float] = {("part", *part): max(time, step.mean.get(part, 0.0)) for part, time in step.typical.items()}
-    left |= {("instruction", str(record["instruction_id"])): step.spent(record) for record in step.instructions}
-    settled: list[tuple[Finding, float, float]] = []
-    for finding in found:
-        gains = {"part": 0.0, "instruction": 0.0}
-        for source, wanted in finding.claims.items():
-            taken = min(wanted, left.get(source, 0.0))
-            left[source] = left.get(source, 0.0) - taken
-            gains[source[0]] += taken
-        settled.append((finding, gains["part"], gains["instruction"]))
-    rest = step.wall_ns
-    for finding, idle, busy in sorted(settled, key=lambda s: -(s[1] + s[2])):
-        if idle + busy >= threshold("programs", "least_gain_share") * max(rest, step.kernel_ns):
-            rest -= idle + busy
-            yield _weighed(finding, step, idle + busy, (idle * shared + busy) * step.executions)
+    least, rest = threshold("programs", "least_gain_share"), step.wall_ns
+    for finding in sorted(settle(step.accounts, found), key=lambda f: -max(f.gain_ns or 0.0, f.explained_ns)):
+        stake = max(finding.gain_ns or 0.0, finding.explained_ns)
+        if stake >= least * max(rest, step.kernel_ns):
+            rest -= stake
+            yield _weighed(finding, step, shared)
 
 
-def _weighed(finding: Finding, step: Step, gain: float, total: float) -> Finding:
+def _weighed(finding: Finding, step: Step, shared: float) -> Finding:
     """A finding with what it is worth in its program's step."""
-    caveat = _caveat(step) if any(source[0] == "instruction" for source in finding.claims) else ""
+    on_device = any(source[0] in OF_INSTRUCTIONS for source in finding.claims)
+    caveat, gain = _caveat(step) if on_device else "", finding.gain_ns
     return replace(
         finding,
         hlo_module=step.key.hlo_module,
         program_id=step.key.program_id,
         executions=step.executions,
-        gain_ns=gain,
-        total_gain_ns=total,
-        share=gain / step.wall_ns if step.wall_ns else None,
+        total_gain_ns=(gain or 0.0) * (1.0 if on_device else shared) * step.executions,
+        share=gain / step.wall_ns if gain is not None and step.wall_ns else None,
         tokens_per_s=_tokens(step, gain),
         basis=f"{finding.basis}.{caveat}",
         confidence="possible" if caveat else finding.confidence,
@@ -92,9 +84,9 @@ def _with_line(step: Step, place: Place) -> Place:
     return replace(place, hlo=text)
 
 
-def _tokens(step: Step, gain: float) -> float | None:
+def _tokens(step: Step, gain: float | None) -> float | None:
     """Tokens a second that a shorter step would win."""
-    if step.tokens is None or gain >= step.wall_ns:
+    if gain is None or step.tokens is None or gain >= step.wall_ns:
         return None
     return step.tokens * 1e9 / (step.wall_ns - gain) - step.tokens * 1e9 / step.wall_ns
 
@@ -119,6 +111,10 @@ def _merged(found: Iterable[Finding]) -> list[Finding]:
     merged = []
     for same in by_slug.values():
         first, *others = sorted(same, key=lambda f: -f.total_gain_ns)
-        also = tuple(Elsewhere(f.hlo_module, f.program_id, f.gain_ns, f.executions) for f in others if f.hlo_module is not None)
+        also = tuple(
+            Elsewhere(f.hlo_module, f.program_id, f.explained_ns, f.gain_ns, f.executions, f.places)
+            for f in others
+            if f.hlo_module is not None
+        )
         merged.append(replace(first, also=also, total_gain_ns=sum(f.total_gain_ns for f in same)))
     return merged

@@ -12,7 +12,7 @@ from nsys_report.units import Value, duration
 Confidence = Literal["sure", "likely", "possible"]
 Severity = Literal["error", "warning", "info"]
 Source = tuple[str, ...]
-"""Where time is taken back from: ("part", category, part) of the budget, or ("instruction", id)."""
+"""An account of the ledger: ("part", category, part) for a row of the budget, (category, instruction id) for an instruction's share."""
 
 HIGH = 0.10
 """Share of a step from which a gain is a warning."""
@@ -44,14 +44,21 @@ class Elsewhere:
 
     hlo_module: str | None
     program_id: int | None
+    explained_ns: float
     gain_ns: float | None
     executions: int
+    places: tuple[Place, ...] = ()
+
+    @property
+    def module(self) -> str | None:
+        """The program as name#number."""
+        return program_name(self.hlo_module, self.program_id)
 
     @property
     def words(self) -> str:
         """The program, and what there is to gain in one of its executions."""
         gain = f": {duration(self.gain_ns)} an execution" if self.gain_ns else ""
-        return f"{program_name(self.hlo_module, self.program_id)}{gain}"
+        return f"{self.module}{gain}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,7 @@ class Finding:
     basis: str
     """How the gain was worked out, and what that rests on."""
     claims: Mapping[Source, float] = field(default_factory=dict)
-    """How much of each source its remedy would give back in a step, ns."""
+    """Shares, 0 to 1, of the accounts of the step's ledger in which its cause shows (nsys_report.findings.ledger)."""
     facts: tuple[Fact, ...] = ()
     places: tuple[Place, ...] = ()
     """The instructions that it rests on, the most telling first; of a finding that was weighed the first few."""
@@ -80,6 +87,10 @@ class Finding:
     hlo_module: str | None = None
     program_id: int | None = None
     executions: int = 0
+    explained_ns: float = 0.0
+    """Time that its cause occupies in a typical step, which no other finding accounts for."""
+    explains: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """The same by row (category, part) of the program's budget."""
     gain_ns: float | None = None
     """None where the capture cannot decide it; `to_capture` says what would."""
     share: float | None = None
@@ -114,11 +125,6 @@ class Finding:
             Fact("total_gain_ns", "over the capture, in other programs too", self.total_gain_ns if self.also else None, "ns"),
         )
         return tuple(fact for fact in gains if fact.value is not None)
-
-    @property
-    def claimed_ns(self) -> float:
-        """All claims together."""
-        return sum(self.claims.values())
 
     def value(self, key: str) -> Value:
         """The value of one figure. Raises KeyError for one that the finding does not have."""

@@ -1,24 +1,11 @@
-"""What rules put findings together from: claims on the step's time, and the instructions a finding rests on."""
+"""What rules put findings together from: the instructions that a finding rests on, and sums over them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nsys_report.findings.model import Place, Source
+from nsys_report.findings.model import Place
 from nsys_report.findings.step import Record, Step
-
-
-def from_parts(step: Step, *parts: tuple[str, str], share: float = 1.0) -> dict[Source, float]:
-    """Claims on parts of the typical step's budget; parts that it does not have claim nothing."""
-    return {("part", *part): step.typical[part] * share for part in parts if step.typical.get(part)}
-
-
-def from_instructions(step: Step, records: Sequence[Record], gain: float) -> dict[Source, float]:
-    """A gain claimed from instructions in proportion to what they take."""
-    total = sum(step.spent(record) for record in records)
-    if gain <= 0 or total <= 0:
-        return {}
-    return {("instruction", str(record["instruction_id"])): gain * step.spent(record) / total for record in records}
 
 
 def places(step: Step, records: Sequence[Record]) -> tuple[Place, ...]:

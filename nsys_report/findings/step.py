@@ -19,6 +19,8 @@ from nsys_report.analysis.intervals import grouped_union_length
 from nsys_report.analysis.results import AnalysisResults
 from nsys_report.analysis.view import Flags, ModuleKey, View, make_view
 from nsys_report.capture.health import Health
+from nsys_report.findings.ledger import FLOOR, OF_INSTRUCTIONS, Account, instruction_shares, make_accounts
+from nsys_report.findings.model import Source
 from nsys_report.findings.thresholds import threshold
 from nsys_report.joined import Joined
 
@@ -42,9 +44,11 @@ class Step:
     kernels: float
     tokens: float | None
     typical: Mapping[tuple[str, str], float]
-    """The typical step's budget, by category and part; of a program without steady steps the idle time within an execution alone."""
+    """The typical step's budget, by category and part; of a program without steady steps what lies within an execution alone."""
     mean: Mapping[tuple[str, str], float]
     """The mean step's budget: of what happens in few steps, this is its price."""
+    outside: Mapping[tuple[str, str], float]
+    """Of a program without steady steps the rest of the typical step's budget: what lies between its executions."""
     instructions: tuple[Record, ...]
     """Rows of the table of instructions that are joined, most time first."""
     roofs: Mapping[int, Record]
@@ -52,6 +56,12 @@ class Step:
     program: Program | None
     is_steady: bool
     """Whether it repeats at about the same pace, so that the time between two executions is a step's and not anything's."""
+
+    @cached_property
+    def accounts(self) -> Mapping[Source, Account]:
+        """What the step's time above its floor consists of, for findings to claim (nsys_report.findings.ledger)."""
+        spent = {int(record["instruction_id"]): self.spent(record) for record in self.instructions}
+        return make_accounts(self.typical, self.mean, self.outside, instruction_shares(self.instructions, spent, self.roofs, self.typical))
 
     @property
     def module(self) -> Module | None:
@@ -154,7 +164,11 @@ def _step(joined: Joined, results: AnalysisResults, view: View, module: Record, 
     instructions = [row for row in _rows_of(results.instructions, key) if row["instruction_id"] is not None]
     roofs = {row["instruction_id"]: row for row in _rows_of(results.roofline, key) if row["instruction_id"] is not None}
     steady = _is_steady(step)
-    typical, mean = _budget(results, key) if steady else (_idle_inside(results, view, view.modules.index(key)),) * 2
+    typical, mean = _budget(results, key)
+    outside: dict[tuple[str, str], float] = {}
+    if not steady:
+        typical, outside = _inside(typical, _idle_inside(results, view, view.modules.index(key)))
+        mean = typical
     return Step(
         key=key,
         number=view.modules.index(key),
@@ -165,6 +179,7 @@ def _step(joined: Joined, results: AnalysisResults, view: View, module: Record, 
         tokens=step["tokens_per_execution"] if steady else None,
         typical=typical,
         mean=mean,
+        outside=outside,
         instructions=tuple(instructions),
         roofs=roofs,
         program=joined.programs.get(key.program_id) if key.program_id is not None else None,
@@ -181,6 +196,14 @@ def _budget(results: AnalysisResults, key: ModuleKey) -> tuple[dict[tuple[str, s
     rows = _rows_of(results.budget, key)
     typical, mean = ({(row["category"], row["part"]): row[name] for row in rows} for name in ("typical_ns", "mean_ns"))
     return typical, mean
+
+
+def _inside(
+    typical: Mapping[tuple[str, str], float], idle: Mapping[tuple[str, str], float]
+) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
+    """A budget split into what lies within executions, work and idle time, and the rest."""
+    within = {row: ns if row[0] in (FLOOR, *OF_INSTRUCTIONS) else min(ns, idle.get(row, 0.0)) for row, ns in typical.items()}
+    return {row: ns for row, ns in within.items() if ns}, {row: ns - within[row] for row, ns in typical.items() if ns > within[row]}
 
 
 def _idle_inside(results: AnalysisResults, view: View, number: int) -> dict[tuple[str, str], float]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from nsys_report.errors import InputError
 from nsys_report.fact import Fact
-from nsys_report.findings.model import Finding
+from nsys_report.findings.model import Elsewhere, Finding
 from nsys_report.reports.finding_page import places_table
 from nsys_report.reports.model import FORMAT_VERSION, Notice, Part, Report, Section, Table
 from nsys_report.units import UNITS
@@ -63,6 +63,9 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "module": finding.module,
         "severity": finding.severity,
         "confidence": finding.confidence,
+        "explained_ns": finding.explained_ns,
+        "gain_ns": finding.gain_ns,
+        "explains": [{"category": category, "part": part, "ns": ns} for (category, part), ns in finding.explains.items()],
         "gains": _facts(finding.gains),
         "why": finding.why,
         "remedy": finding.remedy,
@@ -70,7 +73,18 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "to_capture": finding.to_capture,
         "facts": _facts(finding.facts),
         "places": _table(places) if places is not None else None,
-        "also": [other.words for other in finding.also],
+        "also": [_elsewhere(other) for other in finding.also],
+    }
+
+
+def _elsewhere(other: Elsewhere) -> dict[str, Any]:
+    return {
+        "module": other.module,
+        "explained_ns": other.explained_ns,
+        "gain_ns": other.gain_ns,
+        "executions": other.executions,
+        "instructions": [place.hlo_instruction for place in other.places],
+        "text": other.words,
     }
 
 

@@ -218,7 +218,7 @@ def test_the_wait_for_the_host_leaves_out_what_is_named_elsewhere() -> None:
     context, step = _context(run(PLAIN, {"dot.1": 10_000}, between=5000, copies=up))
     step = replace(step, typical={("copies", "to_device"): 3000.0, ("host", "host_work"): 1500.0})
     (inputs,), (waiting,) = host.uploaded_inputs(context, step), host.waiting_for_host(context, step)
-    assert (inputs.claimed_ns, waiting.claimed_ns) == (3000, 1500)
+    assert (inputs.gain_ns, waiting.gain_ns) == (3000, 1500)
     assert not list(host.waiting_for_host(context, replace(step, typical={("host", "host_work"): 700.0}))), "under 5 % of the step"
 
 
@@ -231,7 +231,7 @@ def test_many_arguments_are_named_with_the_dispatch() -> None:
     few, step = _context(run(PLAIN, {"dot.1": 1000}, between=9000))
     typical = {("host", "xla_dispatch"): 3000.0, ("launch", "first_kernel_latency"): 500.0}
     (finding,) = launches.dispatch(few, replace(step, typical=typical))
-    assert finding.claimed_ns == 3500 and "arguments to handle" not in finding.why
+    assert finding.gain_ns == 3500 and "arguments to handle" not in finding.why
     names = ", ".join(f"p{i}: f32[64]" for i in range(300))
     lines = "\n".join(f"  %p{i} = f32[64]{{0}} parameter({i})" for i in range(300))
     head = f"HloModule jit_step, is_scheduled=true\n\nENTRY %main ({names}) -> f32[64] {{\n"
@@ -248,7 +248,7 @@ def test_single_launches_of_few_kernels_do_not_matter() -> None:
     assert not list(launches.launches(context, replace(step, typical=typical)))
     (finding,) = launches.launches(context, replace(step, typical=typical, kernels=20))
     assert finding.slug == "launch-bound"
-    assert finding.claimed_ns == pytest.approx(10_000 - 20 * 360), "a graph's launch of as many nodes stays"
+    assert finding.gain_ns == pytest.approx(10_000 - 20 * 360), "a graph's launch of as many nodes stays"
 
 
 def test_kernels_inside_graphs_are_not_launched_one_by_one() -> None:
@@ -298,7 +298,7 @@ def test_a_library_that_launches_and_reads_back_is_no_loop() -> None:
     typical = {("launch", "launch_latency"): 20_000.0, ("idle", "loop_readback"): 3000.0}
     (finding,) = launches.launches(context, replace(step, typical=typical))
     assert finding.slug == "library-launches"
-    assert (finding.claimed_ns, {f.key: f.value for f in finding.facts}["kernels"]) == (23_000, 20)
+    assert (finding.gain_ns, {f.key: f.value for f in finding.facts}["kernels"]) == (23_000, 20)
     assert "cusolver_syevd_ffi runs its algorithm" in finding.why and "3 small results" in finding.why
 
 
@@ -347,7 +347,7 @@ def test_executions_that_wait_for_another_thread() -> None:
     context = make_context(_two_threads(600), analyse(_two_threads(600), find_ceilings("made up")), health())
     right = next(step for step in context.steps if step.name == "jit_right")
     (finding,) = devices.other_threads(context, right)
-    assert finding.claimed_ns == 600 and finding.facts[1].value == 4
+    assert finding.gain_ns == 600 and finding.facts[1].value == 4
     context = make_context(_two_threads(0), analyse(_two_threads(0), find_ceilings("made up")), health())
     assert not [d for step in context.steps for d in devices.other_threads(context, step)]
 

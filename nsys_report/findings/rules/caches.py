@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nsys_report.fact import Fact
+from nsys_report.findings.ledger import work_of
 from nsys_report.findings.model import Finding
 from nsys_report.findings.overlap import alone_ns
-from nsys_report.findings.parts import by_time, from_instructions, launches, moved, places
+from nsys_report.findings.parts import by_time, launches, moved, places
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import duration, size, things
@@ -46,7 +47,8 @@ def copied_caches(context: Context, step: Step) -> Iterator[Finding]:
         ),
         confidence="likely",
         basis="The time in which only these ran, less that of the new entries' share of the bytes",
-        claims=from_instructions(step, mine, gain),
+        claims=work_of(step, mine),
+        gain_ns=gain,
         facts=(
             Fact("bytes", "bytes moved", total, "bytes"),
             Fact("entry_bytes", "new entries", entries, "bytes"),
@@ -82,7 +84,8 @@ def reordered_caches(context: Context, step: Step) -> Iterator[Finding]:
         ),
         confidence="likely",
         basis="The time in which only these ran",
-        claims=from_instructions(step, mine, gain),
+        claims=work_of(step, mine),
+        gain_ns=gain,
         facts=(
             Fact("bytes", "bytes moved", moved(mine), "bytes"),
             Fact("copy_bytes", "moved by copies", moved(copies), "bytes"),
@@ -167,7 +170,8 @@ def gathered_context(context: Context, step: Step) -> Iterator[Finding]:
         ),
         confidence="likely",
         basis="The gathers' own time; what a shorter context would save besides depends on positions, which the capture does not hold",
-        claims=from_instructions(step, mine, gain),
+        claims=work_of(step, mine),
+        gain_ns=gain,
         facts=(
             Fact("read_bytes", "entries gathered", read, "bytes"),
             Fact("time_ns", "time of the gathers", gain, "ns"),
@@ -198,7 +202,8 @@ def written_scores(context: Context, step: Step) -> Iterator[Finding]:
         ),
         confidence="likely",
         basis="The time of the kernels between the two products, none of which a fused kernel needs",
-        claims=from_instructions(step, between, gain),
+        claims=work_of(step, between),
+        gain_ns=gain,
         facts=(
             Fact("bytes", "scores moved", total, "bytes"),
             Fact("time_ns", "time", gain, "ns"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pyarrow.compute as pc
 
 from nsys_report.fact import Fact
+from nsys_report.findings.ledger import all_of
 from nsys_report.findings.model import Finding
 from nsys_report.findings.step import Context, Step
 from nsys_report.findings.thresholds import threshold
@@ -55,7 +56,8 @@ def profiler(context: Context, step: Step) -> Iterator[Finding]:
         remedy="Trace less: -t cuda,nvtx -s none --cpuctxsw=none, and fewer steps.",
         confidence="sure",
         basis="The profiler's own record of its overhead",
-        claims={("part", "profiler", "profiler"): time},
+        claims=all_of(step, ("profiler", "profiler")),
+        gain_ns=time,
         facts=(Fact("time_ns", "time", time, "ns"),),
     )
 

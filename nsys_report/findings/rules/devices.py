@@ -9,9 +9,10 @@ import numpy as np
 from nsys_report.analysis.intervals import Ints, union, within
 from nsys_report.analysis.view import ints
 from nsys_report.fact import Fact
+from nsys_report.findings.ledger import all_of, work_of
 from nsys_report.findings.model import Finding
 from nsys_report.findings.overlap import alone_ns
-from nsys_report.findings.parts import from_instructions, launches, moved, places
+from nsys_report.findings.parts import launches, moved, places
 from nsys_report.findings.step import Context, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import count, duration, size, things
@@ -38,7 +39,8 @@ def exposed_collectives(context: Context, step: Step) -> Iterator[Finding]:
         ),
         confidence="possible",
         basis="Their time in which no other kernel ran on the device; how much of it can be hidden depends on the program",
-        claims=from_instructions(step, mine, alone),
+        claims=work_of(step, mine),
+        gain_ns=alone,
         facts=(
             Fact("collectives", "collectives", number, "count"),
             Fact("time_ns", "their time", time, "ns"),
@@ -83,7 +85,8 @@ def other_threads(context: Context, step: Step) -> Iterator[Finding]:
         "device being busy and no loss.",
         confidence="sure",
         basis="From the return of the launching call to the start on the device, as far as another thread's kernels ran then; the mean",
-        claims={("part", "other_executions", "kernels"): mean},
+        claims=all_of(step, ("other_executions", "kernels")),
+        gain_ns=mean,
         facts=(
             Fact("mean_ns", "wait on average", mean, "ns"),
             Fact("executions", "executions that waited", affected, "count"),

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from hlo_mapping.ir import Computation, Instruction, Module
 from nsys_report.fact import Fact
+from nsys_report.findings.ledger import work_of
 from nsys_report.findings.model import Finding
-from nsys_report.findings.parts import from_instructions, moved, places
+from nsys_report.findings.parts import moved, places
 from nsys_report.findings.rules.products import producers
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
@@ -33,9 +34,8 @@ def dense_experts(context: Context, step: Step) -> Iterator[Finding]:
         return
     gain = sum(step.spent(r) * (1 - 1 / copies[r["hlo_instruction"]]) for r in spreading)
     more = {r["instruction_id"]: _arithmetic_beyond_bytes(step, r, times) for r, times in products}
-    claims = from_instructions(step, spreading, gain)
-    claims |= {("instruction", str(number)): time for number, time in more.items() if time > 0}
-    if sum(claims.values()) < threshold("experts", "least_share") * step.kernel_ns:
+    gain += sum(more.values())
+    if gain < threshold("experts", "least_share") * step.kernel_ns:
         return
     flops, experts = sum(r["flops"] for r, _ in products), max(copies.values())
     needed = sum(r["flops"] / times for r, times in products)
@@ -50,7 +50,8 @@ def dense_experts(context: Context, step: Step) -> Iterator[Finding]:
         "into a buffer of fixed capacity.",
         confidence="likely",
         basis="The spreading kernels less one expert's share, and arithmetic beyond the time of the bytes",
-        claims=claims,
+        claims=work_of(step, [*spreading, *(r for r, _ in products if more[r["instruction_id"]] > 0)]),
+        gain_ns=gain,
         facts=(
             Fact("experts", "experts", experts, "count"),
             Fact("flops", "operations", flops, "flops"),

@@ -10,8 +10,8 @@ from nsys_report.analysis.attribution import windows
 from nsys_report.analysis.intervals import Ints
 from nsys_report.analysis.modules import intervals_to_next
 from nsys_report.fact import Fact
+from nsys_report.findings.ledger import all_of, claimed_ns
 from nsys_report.findings.model import Finding
-from nsys_report.findings.parts import from_parts
 from nsys_report.findings.rules.offload import offloaded_arguments
 from nsys_report.findings.step import Context, Step
 from nsys_report.findings.thresholds import threshold
@@ -67,14 +67,14 @@ def crossing_state(context: Context, step: Step) -> Iterator[Finding]:
     parameters = _parameter_bytes(step)
     if min(up, down) < max(least, threshold("host", "least_state_share") * (parameters or 0)):
         return
-    claims = from_parts(step, *TAKING, *ELSEWHERE) | from_parts(step, *PREPARING, share=min(down / up, 1.0))
+    claims = all_of(step, *TAKING, *ELSEWHERE) | all_of(step, *PREPARING, share=min(down / up, 1.0))
     whole = f", all {size(parameters)} of its arguments" if parameters and up >= parameters else ""
     yield Finding(
         slug="state-crosses-host",
         title=f"The program's state crosses the host in every step: {size(up)} to the device and {size(down)} back",
         why=(
             f"Arguments come from host memory{whole} and results go back to it. The copies and what the host does between them take "
-            f"{duration(sum(claims.values()))} of each {duration(step.wall_ns)} step; the kernels take {duration(step.kernel_ns)}."
+            f"{duration(claimed_ns(step, claims))} of each {duration(step.wall_ns)} step; the kernels take {duration(step.kernel_ns)}."
         ),
         remedy=(
             "Keep the state on the device: pass the arrays that the last call returned straight into the next, donate them "
@@ -83,6 +83,7 @@ def crossing_state(context: Context, step: Step) -> Iterator[Finding]:
         confidence="sure",
         basis="Copies that no kernel hides, and the time between them; of what goes up, the share that comes back",
         claims=claims,
+        gain_ns=claimed_ns(step, claims),
         facts=(
             Fact("up_bytes", "to the device", up, "bytes"),
             Fact("down_bytes", "to the host", down, "bytes"),
@@ -106,8 +107,8 @@ def waiting_for_host(context: Context, step: Step) -> Iterator[Finding]:
         for finding in rule(context, step)
         for source in finding.claims
     }
-    claims = {source: time for source, time in from_parts(step, *BETWEEN).items() if source not in named}
-    idle = sum(claims.values())
+    claims = {source: part for source, part in all_of(step, *BETWEEN).items() if source not in named}
+    idle = claimed_ns(step, claims)
     if any(crossing_state(context, step)) or idle < threshold("host", "least_idle_share") * step.wall_ns:
         return
     (ups, up), (downs, down) = copied(context, step, "HtoD"), copied(context, step, "DtoH")
@@ -121,6 +122,7 @@ def waiting_for_host(context: Context, step: Step) -> Iterator[Finding]:
         confidence="likely",
         basis="Idle time by cause, from API calls and copies; whether the next call needs the result on the host, a capture cannot show",
         claims=claims,
+        gain_ns=claimed_ns(step, claims),
         facts=(
             Fact("idle_ns", "idle", idle, "ns"),
             Fact("idle_share", "share of the step", idle / step.wall_ns, "ratio"),
@@ -171,8 +173,8 @@ def uploaded_inputs(context: Context, step: Step) -> Iterator[Finding]:
         share_of_inputs, up = max(1 - down / up, 0.0), max(up - down, 0.0)
     parts = (("copies", "to_device"), ("copies", "copies_in"), ("copies", "pageable_copy"))
     own = {source for finding in offloaded_arguments(context, step) for source in finding.claims}
-    claims = {source: time for source, time in from_parts(step, *parts, share=share_of_inputs).items() if source not in own}
-    time = sum(claims.values())
+    claims = {source: part for source, part in all_of(step, *parts, share=share_of_inputs).items() if source not in own}
+    time = claimed_ns(step, claims)
     if up < threshold("host", "least_input_bytes") or not time:
         return
     yield Finding(
@@ -185,6 +187,7 @@ def uploaded_inputs(context: Context, step: Step) -> Iterator[Finding]:
         confidence="sure",
         basis="Copies to the device that no kernel hides, and the calls that issue them",
         claims=claims,
+        gain_ns=claimed_ns(step, claims),
         facts=(
             Fact("up_bytes", "inputs", up, "bytes"),
             Fact("copies", "copies", number, "count"),
@@ -197,21 +200,22 @@ def large_result(context: Context, step: Step) -> Iterator[Finding]:
     """A decoding program whose logits go to the host: a token is four bytes."""
     number, down = copied(context, step, "DtoH")
     writes = sum(r["kv_write_bytes"] or 0 for r in step.instructions)
-    claims = from_parts(step, ("copies", "to_host"), ("copies", "copies_out"))
+    claims = all_of(step, ("copies", "to_host"), ("copies", "copies_out"))
     if not writes or down < threshold("host", "least_output_bytes") or not claims:
         return
     yield Finding(
         slug="logits-to-host",
         title=f"{size(down)} of logits are copied to the host in each step, where a token is 4 bytes",
-        why=f"The copy takes {duration(sum(claims.values()))}; what the host then does with the logits is part of its own time.",
+        why=f"The copy takes {duration(claimed_ns(step, claims))}; what the host then does with the logits is part of its own time.",
         remedy="Choose the token in the program (argmax, or sampling with a key) and return only that; return top-k logits where the "
         "caller needs some.",
         confidence="likely",
         basis="The copy and the call that issues it, as far as nothing hides them",
         claims=claims,
+        gain_ns=claimed_ns(step, claims),
         facts=(
             Fact("down_bytes", "copied to the host", down, "bytes"),
             Fact("copies", "copies", number, "count"),
-            Fact("time_ns", "time", sum(claims.values()), "ns"),
+            Fact("time_ns", "time", claimed_ns(step, claims), "ns"),
         ),
     )

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from nsys_report.fact import Fact
+from nsys_report.findings.ledger import work_of
 from nsys_report.findings.model import Finding
-from nsys_report.findings.parts import from_instructions, launches, moved, places
+from nsys_report.findings.parts import launches, moved, places
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import count, duration, size
@@ -37,7 +38,8 @@ def small_kernels(context: Context, step: Step) -> Iterator[Finding]:
         ),
         confidence="possible",
         basis=f"{count(round(number))} launches at the {duration(least)} of the shortest of them: what fusing every one of them would save",
-        claims=from_instructions(step, mine, min(number * least, time)),
+        claims=work_of(step, mine),
+        gain_ns=min(number * least, time),
         facts=(
             Fact("kernels", "small kernels", number, "count"),
             Fact("time_ns", "their time", time, "ns"),

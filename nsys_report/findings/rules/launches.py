@@ -9,8 +9,9 @@ import numpy as np
 from hlo_mapping.ir import Instruction
 from nsys_report.analysis.causes import READBACK_BYTES
 from nsys_report.fact import Fact
+from nsys_report.findings.ledger import all_of, claimed_ns
 from nsys_report.findings.model import Finding
-from nsys_report.findings.parts import by_time, from_parts, places
+from nsys_report.findings.parts import by_time, places
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import count, duration
@@ -24,8 +25,8 @@ def dispatch(context: Context, step: Step) -> Iterator[Finding]:
     work, launch, first = (("host", "xla_dispatch"), ("launch", "graph_launch"), ("launch", "first_kernel_latency"))
     traced = min(step.part(launch), graph_nodes(context, step) * threshold("launches", "node_trace_ns"))
     left = 1 - traced / step.part(launch) if step.part(launch) else 1.0
-    claims = from_parts(step, work, first) | from_parts(step, launch, share=left)
-    time = sum(claims.values())
+    claims = all_of(step, work, first) | all_of(step, launch, share=left)
+    time = claimed_ns(step, claims)
     if time < threshold("launches", "least_launch_share") * step.wall_ns:
         return
     arguments = len(step.module.entry.parameters) if step.module is not None else None
@@ -48,6 +49,7 @@ def dispatch(context: Context, step: Step) -> Iterator[Finding]:
         basis="Idle time while XLA dispatches and until the first kernel starts"
         + ("; what node tracing adds was measured on an H200" if traced else ""),
         claims=claims,
+        gain_ns=time,
         facts=(
             Fact("time_ns", "idle while dispatching", time, "ns"),
             Fact("xla_ns", "XLA's own work", step.part(work), "ns"),
@@ -91,7 +93,8 @@ def graph_updates(context: Context, step: Step) -> Iterator[Finding]:
         "same sizes be allocated in the same order; or leave the program without graphs (--xla_gpu_enable_command_buffer=) and compare.",
         confidence="sure",
         basis="Idle time while the calls were made; mean over all steps",
-        claims={("part", *part): time},
+        claims=all_of(step, part),
+        gain_ns=time,
         facts=(
             Fact("mean_ns", "a step, on average", time, "ns"),
             Fact("executions", "executions with updates", affected, "count"),
@@ -141,8 +144,8 @@ def _may_loop(step: Step) -> bool:
 
 def _library(step: Step, calls: Sequence[Record], readbacks: float) -> Finding:
     waiting = ("idle", "loop_readback")
-    claims = from_parts(step, *CALLS, waiting)
-    idle, number = sum(claims.values()), sum(r["launches_per_execution"] for r in calls)
+    claims = all_of(step, *CALLS, waiting)
+    idle, number = claimed_ns(step, claims), sum(r["launches_per_execution"] for r in calls)
     named = [step.module.instruction(r["hlo_instruction"]) for r in calls] if step.module is not None else []
     targets = tuple(dict.fromkeys(i.custom_call_target for i in named if i is not None and i.custom_call_target))
     back = f" and reads {count(round(readbacks))} small results back in between" if round(readbacks) else ""
@@ -159,6 +162,7 @@ def _library(step: Step, calls: Sequence[Record], readbacks: float) -> Finding:
         confidence="likely",
         basis="Idle time within and after launch calls, and around copies of a few bytes to the host; tracing makes launches slower too",
         claims=claims,
+        gain_ns=idle,
         facts=(
             Fact("idle_ns", "idle for launches and read-backs", idle, "ns"),
             Fact("kernels", "kernels that the library launches", number, "count"),
@@ -184,7 +188,8 @@ def _one_by_one(step: Step, time: float, single: float) -> Finding:
         confidence="likely",
         basis=f"Idle time within and after launch calls, less {duration(kept)} that a graph's launch of as many nodes takes; tracing makes "
         f"launches slower as well",
-        claims=from_parts(step, *CALLS, share=1 - kept / time),
+        claims=all_of(step, *CALLS),
+        gain_ns=time - kept,
         facts=(
             Fact("idle_ns", "idle for launches", time, "ns"),
             Fact("call_ns", "within launch calls", step.part(CALLS[0]), "ns"),
@@ -200,7 +205,6 @@ def _loop(step: Step, readbacks: float, single: float) -> Finding:
     waiting = ("idle", "loop_readback")
     launching = step.part(*CALLS) if single else 0.0
     kept = min(single * threshold("launches", "graph_node_ns"), launching)
-    claims = from_parts(step, waiting) | (from_parts(step, *CALLS, share=1 - kept / launching) if launching else {})
     idle = step.part(waiting) + launching
     more = f", and {count(round(single))} kernels are launched one by one" if single else ""
     loops = [i for i in _loops(step) if not i.backend_config.get("known_trip_count")]
@@ -217,7 +221,8 @@ def _loop(step: Step, readbacks: float, single: float) -> Finding:
         confidence="likely",
         basis="Idle time around the read-backs"
         + (f" and launches, less {duration(kept)} for a graph of as many nodes" if launching else ""),
-        claims=claims,
+        claims=all_of(step, waiting, *(CALLS if launching else ())),
+        gain_ns=idle - kept,
         facts=(
             Fact("readbacks", "read-backs", readbacks, "count"),
             Fact("readback_ns", "idle around them", step.part(waiting), "ns"),

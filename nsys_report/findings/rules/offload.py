@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from nsys_report.analysis.intervals import grouped_union_length
 from nsys_report.fact import Fact
+from nsys_report.findings.ledger import all_of, claimed_ns
 from nsys_report.findings.model import Finding
-from nsys_report.findings.parts import from_parts
 from nsys_report.findings.step import Context, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import duration, share, size
@@ -25,8 +25,8 @@ def offloaded_arguments(context: Context, step: Step) -> Iterator[Finding]:
         return
     view = context.view
     time = grouped_union_length(view.device[chosen], view.start[chosen], view.end[chosen], len(view.devices)).sum() / step.executions
-    claims = from_parts(step, ("copies", "to_device"))
-    exposed = min(sum(claims.values()), time)
+    claims = all_of(step, ("copies", "to_device"))
+    exposed = min(claimed_ns(step, claims), time)
     if not exposed:
         return
     yield Finding(
@@ -43,6 +43,7 @@ def offloaded_arguments(context: Context, step: Step) -> Iterator[Finding]:
         confidence="sure",
         basis="Copies within executions to arguments that the module holds in host memory, as far as nothing hides them",
         claims=claims,
+        gain_ns=claimed_ns(step, claims),
         facts=(
             Fact("up_bytes", "to the device", up, "bytes"),
             Fact("argument_bytes", "arguments in host memory", held, "bytes"),

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from hlo_mapping.ir import Module
 from nsys_report.fact import Fact
+from nsys_report.findings.ledger import work_of
 from nsys_report.findings.model import Finding
 from nsys_report.findings.overlap import alone_ns
-from nsys_report.findings.parts import by_time, from_instructions, launches, moved, places
+from nsys_report.findings.parts import by_time, launches, moved, places
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import duration, share, size, things
@@ -51,7 +52,8 @@ def split_products(context: Context, step: Step) -> Iterator[Finding]:
         ),
         confidence="likely",
         basis=f"Both kernels' time less what their weights take at {rate / 1e9:,.0f} GB/s, as the program's whole products reach it",
-        claims=from_instructions(step, both, gain),
+        claims=work_of(step, both),
+        gain_ns=gain,
         facts=(
             Fact("written_bytes", "products written", written, "bytes"),
             Fact("read_back_bytes", "products read back", written, "bytes"),
@@ -169,7 +171,8 @@ def _below_roof(step: Step, mine: Sequence[Record], library: bool, roof: float, 
         ),
         confidence="likely" if library else "possible",
         basis=f"Their time less that of {threshold('products', 'reachable') * 100:.0f} % of the roof",
-        claims=from_instructions(step, mine, gain),
+        claims=work_of(step, mine),
+        gain_ns=gain,
         facts=(
             Fact("time_ns", "time", time, "ns"),
             Fact("roof_ns", "time at the roof", roof, "ns"),
@@ -225,7 +228,8 @@ def slow_cores(context: Context, step: Step) -> Iterator[Finding]:
         ),
         confidence="likely" if plain is not None else "possible",
         basis="Their time less three times their arithmetic at the TF32 ceiling, or their bytes where those take longer",
-        claims=from_instructions(step, mine, gain),
+        claims=work_of(step, mine),
+        gain_ns=gain,
         facts=(
             Fact("time_ns", "time", time, "ns"),
             Fact("flops", "operations", flops, "flops"),

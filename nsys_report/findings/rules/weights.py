@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nsys_report.fact import Fact
+from nsys_report.findings.ledger import work_of
 from nsys_report.findings.model import Finding
 from nsys_report.findings.overlap import alone_ns
-from nsys_report.findings.parts import from_instructions, launches, moved, places
+from nsys_report.findings.parts import launches, moved, places
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import duration, size
@@ -89,7 +90,8 @@ def _staged(step: Step, mine: Sequence[Record], gain: float, slug: str, title: s
         remedy=remedy,
         confidence="likely",
         basis="The time in which nothing else ran on the device",
-        claims=from_instructions(step, mine, gain),
+        claims=work_of(step, mine),
+        gain_ns=gain,
         facts=(
             Fact("time_ns", "time", time, "ns"),
             Fact("alone_ns", "time in which nothing else ran", gain, "ns"),
