@@ -77,11 +77,6 @@ COMPILE_RANGES = ("XlaCompile", "XlaPass", "XlaEmit", "XlaOptimize", "XlaCreateG
 EXECUTE_RANGE = "XlaModule:"
 """How the text of XLA's NVTX range around one execution begins."""
 
-PROFILER_OVERHEAD = re.compile(r"CUPTI|profil|TLS allocation|Chunk Allocation|instrument|buffer flush", re.IGNORECASE)
-"""Names of overhead intervals that are the profiler's own. Others (lazy loading, a full launch queue) are the program's."""
-LOADING_OVERHEAD = re.compile(r"lazy|module load|driver compiler|JIT", re.IGNORECASE)
-"""Names of overhead intervals that are code being loaded or compiled by the driver."""
-
 READBACK_BYTES = 16
 """A copy to the host within an execution of at most so many bytes is a loop condition or branch index: XLA reads a bool or an int32."""
 

@@ -278,7 +278,7 @@ def _ranges(nvtx: pa.Table | None, serves: _Serving) -> Iterator[tuple[int, Rang
 def _overhead(overhead: pa.Table | None) -> Iterator[tuple[int, Ranges]]:
     if overhead is None or len(overhead) == 0:
         return
-    name, start, end = coded(overhead, "name"), ints(overhead, "start_ns")[0], ints(overhead, "end_ns")[0]
-    for key, pattern in (("compile", causes.LOADING_OVERHEAD), ("profiler", causes.PROFILER_OVERHEAD)):
-        chosen = name.isin(frozenset(w for w in name.words if w is not None and pattern.search(w)))
+    sort, start, end = coded(overhead, "sort"), ints(overhead, "start_ns")[0], ints(overhead, "end_ns")[0]
+    for key, word in (("compile", "loading"), ("profiler", "profiler")):
+        chosen = sort.isin(frozenset({word}))
         yield CODES[key], union(start[chosen], end[chosen])

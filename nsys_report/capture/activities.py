@@ -26,6 +26,7 @@ from nsys_report.capture.arrays import (
 )
 from nsys_report.capture.catalogue import COPY_KINDS, MEMORY_KINDS
 from nsys_report.capture.model import ACTIVITY, Omitted
+from nsys_report.capture.plausibility import impossible_sizes, impossible_spans
 from nsys_report.capture.strings import Strings
 
 PROCESS_MASK = ~0xFFFFFF
@@ -134,15 +135,16 @@ def _extent(packed: int) -> str:
     return f"{packed >> 32},{(packed >> 16) & 0xFFFF},{packed & 0xFFFF}"
 
 
-def mend_times(columns: Columns, shift_ns: int | None, omitted: Omitted) -> tuple[Columns, Omitted]:
-    """Drops records without times or from before the session, and closes reversed ones where they start; counts each.
+def mend_times(columns: Columns, session_ns: int | None, omitted: Omitted) -> tuple[Columns, Omitted]:
+    """Drops records without times or with impossible ones, and closes reversed ones where they start; counts each.
 
-    `shift_ns` is the shift that the export added to all times: with one, or an unknown one (None), negative times are as good as others.
+    Only a start and end of 0 mean that there is no time. Times below zero (warm-up, a shifted export) are as good as others.
+    `session_ns` is how long recording took, None where unknown.
     """
     start, end = integers(columns["start_ns"], 0), integers(columns["end_ns"], 0)
     untimed = (start == 0) | (end == 0)
-    before = (end < 0) & ~untimed if shift_ns == 0 else np.zeros(len(start), bool)
-    drop = untimed | before
+    impossible = impossible_spans(start, end, session_ns) & ~untimed
+    drop = untimed | impossible
     turned = (end < start) & ~drop
     if not (drop.any() or turned.any()):
         return columns, omitted
@@ -154,10 +156,24 @@ def mend_times(columns: Columns, shift_ns: int | None, omitted: Omitted) -> tupl
     counted = replace(
         omitted,
         untimed=omitted.untimed + int(untimed.sum()),
-        before_session=omitted.before_session + int(before.sum()),
+        impossible=omitted.impossible + int(impossible.sum()),
         reversed=omitted.reversed + int(turned.sum()),
     )
     return columns, counted
+
+
+def check_sizes(columns: Columns, omitted: Omitted) -> tuple[Columns, Omitted]:
+    """Byte counts that no memory can hold or move in the time become null, and are counted."""
+    if "bytes" not in columns:
+        return columns, omitted
+    sizes, start, end = integers(columns["bytes"], 0), integers(columns["start_ns"]), integers(columns["end_ns"])
+    impossible = impossible_sizes(sizes, end - start)
+    if not impossible.any():
+        return columns, omitted
+    known = pa.array(
+        np.where(impossible, 0, sizes), pa.int64(), mask=impossible | columns["bytes"].is_null().to_numpy(zero_copy_only=False)
+    )
+    return columns | {"bytes": known}, replace(omitted, oversized=omitted.oversized + int(impossible.sum()))
 
 
 def fill_places(columns: Columns, only_process: int | None, devices: Mapping[tuple[int, int], int]) -> Columns:

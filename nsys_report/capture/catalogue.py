@@ -175,6 +175,21 @@ OVERHEAD_KINDS = {
     7: "lazy function load",
     8: "command buffer full",
 }
+OVERHEAD_SORTS = {1: "profiler", 2: "loading", 3: "profiler", 4: "profiler", 5: "profiler", 6: "loading", 7: "loading", 8: "queue"}
+"""What an overhead of CUPTI's kind is put down to: the profiler itself, the driver compiling or loading code (there without a profiler
+too), or a full launch queue, in which the host waits because it runs ahead."""
+_OVERHEAD_NAMES = (
+    ("queue", re.compile(r"command buffer full|queue full", re.IGNORECASE)),
+    ("loading", re.compile(r"lazy|module load|driver compiler|JIT", re.IGNORECASE)),
+    ("profiler", re.compile(r"CUPTI|profil|TLS allocation|Chunk Allocation|instrument|buffer flush", re.IGNORECASE)),
+)
+
+
+def overhead_sort(name: str | None) -> str:
+    """What an overhead is put down to by its name, where no kind is recorded: profiler, loading, queue or other."""
+    return next((sort for sort, pattern in _OVERHEAD_NAMES if name and pattern.search(name)), "other")
+
+
 SEVERITIES = {1: "info", 2: "warning", 3: "error", 4: "verbose"}
 
 RANGE_TYPES = (59, 60, 70, 71)

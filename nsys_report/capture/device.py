@@ -15,6 +15,10 @@ from nsys_report.capture.tables import read_table
 
 Row = Mapping[str, Any]
 
+_COUNTS = (1, 100_000)
+_POSSIBLE = {"memoryBandwidth": (10**9, 10**14), "l2CacheSize": (1, 2**40), "totalMemory": (1, 2**50), "smCount": _COUNTS}
+"""What a GPU can have, by column: bytes a second from 1 GB/s to 100 TB/s, bytes, multiprocessors. 0 is unknown to the driver."""
+
 
 def used_gpus(source: Source, activities: pa.Table) -> tuple[Gpu, ...]:
     """A Gpu for every process and device that ran something; without any work, for every device a process set up, else every GPU.
@@ -58,16 +62,18 @@ def _ordinal(gpu: Row) -> int:
 def _gpu(process: int | None, device: int, gpus: list[dict[str, Any]], devices: list[dict[str, Any]]) -> Gpu:
     set_up = next((d for d in devices if d["pid"] == process and d["cudaId"] == device), None)
     row = _find(device, gpus, set_up)
-    sms = set_up["numMultiprocessors"] if set_up else None  # of a MIG slice it is smaller than the GPU's
+    figures = {key: _within(row, key, possible) for key, possible in _POSSIBLE.items()}
+    sms = _within(set_up, "numMultiprocessors", _COUNTS)  # of a MIG slice it is smaller than the GPU's
     return Gpu(
         device_id=device,
         process_id=process,
         name=decode(row["name"]) if row and row["name"] else None,
-        nominal_bytes_per_s=_positive(row, "memoryBandwidth"),
-        l2_bytes=_positive(row, "l2CacheSize"),
-        sm_count=sms or _positive(row, "smCount"),
-        memory_bytes=_positive(row, "totalMemory"),
+        nominal_bytes_per_s=figures["memoryBandwidth"],
+        l2_bytes=figures["l2CacheSize"],
+        sm_count=sms or figures["smCount"],
+        memory_bytes=figures["totalMemory"],
         compute_capability=f"{row['computeMajor']}.{row['computeMinor']}" if row and row["computeMajor"] else None,
+        impossible=tuple(key for key, figure in figures.items() if figure is None and row and row[key]),
     )
 
 
@@ -81,5 +87,7 @@ def _find(device: int, gpus: list[dict[str, Any]], set_up: Row | None) -> Row | 
     return gpus[0] if len(gpus) == 1 else None
 
 
-def _positive(row: Row | None, key: str) -> int | None:
-    return int(row[key]) if row and row[key] else None
+def _within(row: Row | None, key: str, possible: tuple[int, int]) -> int | None:
+    """A figure of the capture where it can be true, else None."""
+    value = row[key] if row else None
+    return int(value) if value is not None and possible[0] <= value <= possible[1] else None

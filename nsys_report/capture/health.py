@@ -14,6 +14,7 @@ from nsys_report.capture.arrays import Flags, Ints, distinct, flat, integers, lo
 from nsys_report.capture.health_items import (
     GraphMode,
     HealthItem,
+    clock_items,
     copy_items,
     diagnostic_items,
     kernel_items,
@@ -104,6 +105,7 @@ def health(capture: Capture) -> Health:
         *window_items(cut, early, unlaunched, capture.activities.num_rows),
         *nested_items(nested),
         *omitted_items(capture),
+        *clock_items(capture),
         *overhead_items(capture),
         *copy_items(capture, int((calls.matching(_COPY) & ~recorded & ~calls.failed).sum())),
         *other_items(capture),

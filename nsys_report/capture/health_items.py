@@ -128,7 +128,10 @@ def omitted_items(capture: Capture) -> list[HealthItem]:
     omitted = capture.omitted
     facts = (
         ("untimed", omitted.untimed, "GPU records without times were left out", "warning"),
-        ("before-session", omitted.before_session, "GPU records from before the session were left out", "info"),
+        ("impossible", omitted.impossible, "GPU records were left out: they last longer than the whole recording", "warning"),
+        ("overlapping", omitted.overlapping, "GPU records were left out: they lie over later launches of their own stream", "warning"),
+        ("oversized", omitted.oversized, "copies and memsets name more bytes than could be moved: their sizes are unknown", "warning"),
+        ("host-records", omitted.host_records, "API calls and NVTX ranges were left out: they lie at times that cannot be", "warning"),
         ("reversed", omitted.reversed, "GPU records end before they start and count as zero long", "warning"),
         ("without-process", omitted.without_process, "GPU records name no process, so their launches are unknown", "warning"),
         ("without-name", omitted.without_name, "kernels have no name in the capture's string table", "warning"),
@@ -136,22 +139,58 @@ def omitted_items(capture: Capture) -> list[HealthItem]:
     return [HealthItem(slug, severity, f"{count:,} {text}") for slug, count, text, severity in facts if count]  # type: ignore[arg-type]
 
 
+def clock_items(capture: Capture) -> list[HealthItem]:
+    """Whether the clocks of host and GPU agree."""
+    clocks = capture.info.clock_offset
+    if clocks is None:
+        return []
+    found = f"{clocks.early:,} GPU activities start before their launch call: the GPU's clock is early by {duration(clocks.offset_ns)}"
+    if clocks.is_corrected:
+        text = f"{found}; the GPU's times were moved by that, and launch times are only as exact"
+    else:
+        text = f"{found}, not always by the same: it was not corrected, and launch times and host gaps are uncertain by as much"
+    return [HealthItem("clocks", "warning", text, "capture again, after a restart of the profiler's daemon or with a newer nsys")]
+
+
 def overhead_items(capture: Capture) -> list[HealthItem]:
+    """What profiler and driver took for themselves, and how long launches waited in a full queue: one table of CUPTI, several causes."""
     work = capture.activities
     if not work.num_rows or not capture.overhead.num_rows:
         return []
     first, last = int(work.column("start_ns")[0].as_py()), int(pc.max(work.column("end_ns")).as_py())
-    start = np.clip(integers(capture.overhead.column("start_ns")), first, last)
-    end = np.clip(integers(capture.overhead.column("end_ns")), first, last)
-    reach = np.maximum.accumulate(end) if len(end) else end
-    before = np.concatenate([[first], reach[:-1]])
-    union = int(np.maximum(end - np.maximum(start, before), 0).sum())
-    if not union or last <= first:
+    if last <= first:
         return []
-    text = f"the profiler itself took {duration(union)} ({_share(union, last - first)}) of the time between first and last GPU activity"
-    if union / (last - first) <= OVERHEAD_WARNING:
-        return [HealthItem("overhead", "info", text)]
-    return [HealthItem("overhead", "warning", text, "trace less: -t cuda,nvtx -s none --cpuctxsw=none, and warm up before the capture")]
+    return [item for sort, say in _OVERHEADS.items() if (item := say(_overhead_time(capture, sort, first, last), last - first))]
+
+
+def _overhead_time(capture: Capture, sort: str, first: int, last: int) -> int:
+    """Time in a window in which overhead of a sort was recorded."""
+    table = capture.overhead
+    rows = rows_with(table.column("sort"), sort)
+    start = np.clip(integers(table.column("start_ns"))[rows], first, last)
+    end = np.clip(integers(table.column("end_ns"))[rows], first, last)
+    before = np.concatenate([[first], np.maximum.accumulate(end)[:-1]]) if len(rows) else start
+    return int(np.maximum(end - np.maximum(start, before), 0).sum())
+
+
+def _profiler_item(union: int, whole: int) -> HealthItem | None:
+    text = f"the profiler itself took {duration(union)} ({_share(union, whole)}) of the time between first and last GPU activity"
+    if union <= OVERHEAD_WARNING * whole:
+        return HealthItem("overhead", "info", text) if union else None
+    return HealthItem("overhead", "warning", text, "trace less: -t cuda,nvtx -s none --cpuctxsw=none, and warm up before the capture")
+
+
+def _queue_item(union: int, whole: int) -> HealthItem | None:
+    text = f"launches waited {duration(union)} ({_share(union, whole)}) for room in a full launch queue: the host runs ahead of the GPU"
+    return HealthItem("launch-queue", "info", text) if union else None
+
+
+def _loading_item(union: int, whole: int) -> HealthItem | None:
+    text = f"the driver took {duration(union)} ({_share(union, whole)}) to compile or load code, as it does without a profiler"
+    return HealthItem("code-loading", "info", text, "warm up before the capture") if union else None
+
+
+_OVERHEADS = {"profiler": _profiler_item, "queue": _queue_item, "loading": _loading_item}
 
 
 def copy_items(capture: Capture, unrecorded: int) -> list[HealthItem]:
@@ -169,6 +208,10 @@ def copy_items(capture: Capture, unrecorded: int) -> list[HealthItem]:
 
 def other_items(capture: Capture) -> list[HealthItem]:
     items = []
+    false = sorted({name for gpu in capture.info.gpus for name in gpu.impossible})
+    if false:
+        text = f"what the capture says of its GPU cannot be true and is not used: {', '.join(false)}"
+        items.append(HealthItem("gpu-figures", "warning", text))
     if not any(gpu.nominal_bytes_per_s for gpu in capture.info.gpus):
         text = "the capture does not describe its GPU: no nominal bandwidth"
         items.append(HealthItem("gpu", "warning", text, "give the ceilings: --ceiling nominal=GB/s --ceiling measured=GB/s"))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from hlo_mapping.columns import ACTIVITIES, LAUNCHES, WORD, column
+from nsys_report.capture.plausibility import ClockOffset
 
 ACTIVITY = pa.schema(
     [
@@ -74,7 +75,8 @@ OVERHEAD = pa.schema(
         column("start_ns", pa.int64(), "start"),
         column("end_ns", pa.int64(), "end"),
         column("thread", pa.int64(), "the thread that was held up; null where unknown"),
-        column("name", WORD, "what the profiler did"),
+        column("name", WORD, "what the profiler or the driver did"),
+        column("sort", WORD, "profiler, loading (the driver compiles or loads code), queue (a full launch queue) or other"),
     ]
 )
 """A row per interval that the profiler or the driver took for itself."""
@@ -116,6 +118,8 @@ class Gpu:
     sm_count: int | None
     memory_bytes: int | None
     compute_capability: str | None
+    impossible: tuple[str, ...] = ()
+    """Columns of the capture whose figures cannot be true, and so are None here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +128,14 @@ class Omitted:
 
     untimed: int = 0
     """Dropped: start or end is 0, the profiler's mark for a time that was not collected."""
-    before_session: int = 0
-    """Dropped: they ended before the session began (warm-up records with negative times, no time shift)."""
+    impossible: int = 0
+    """Dropped: longer than the whole session, or at a time that cannot be."""
+    overlapping: int = 0
+    """Dropped: still running when later launches of their own stream ran, which a stream does not do."""
+    oversized: int = 0
+    """Kept without their size: more bytes than could be moved in the time."""
+    host_records: int = 0
+    """Dropped: API calls and NVTX ranges at times that cannot be."""
     reversed: int = 0
     """Kept with zero length: end lay before start."""
     without_process: int = 0
@@ -147,6 +157,8 @@ class CaptureInfo:
     span_ns: tuple[int, int] | None
     """First start and last end of GPU activities and API calls."""
     time_shift_ns: int
+    clock_offset: ClockOffset | None
+    """Where activities start before the call that launched them: by how much the GPU's clock is early; None where order holds."""
     partial_export: bool
     """True when the export was filtered by table or time, so that absent rows prove nothing."""
 

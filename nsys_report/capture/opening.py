@@ -16,6 +16,7 @@ from nsys_report.capture.catalogue import resolve
 from nsys_report.capture.device import context_devices, used_gpus
 from nsys_report.capture.model import ACTIVITY, GRAPH_NODES, SYNCHRONIZATIONS, Capture, CaptureInfo, Omitted
 from nsys_report.capture.parquet import ParquetSource
+from nsys_report.capture.plausibility import LATEST_NS, ClockOffset, clock_offset, over_later_launches, shifted
 from nsys_report.capture.source import Source
 from nsys_report.capture.sqlite import SqliteSource
 from nsys_report.capture.sqlite_checks import EXPORT_HINT, unreadable
@@ -105,15 +106,16 @@ def _read(source: Source, progress: Progress, ranges: Ranges, everything: bool) 
     meta = _metadata(source)
     strings = Strings(source)
     progress("reading CUDA API calls", 0.0)
-    runtime = tables.read_runtime(source, strings)
+    runtime, bad_calls = tables.read_runtime(source, strings)
     progress("reading kernels and copies", 0.2)
-    work, omitted = _activities(source, strings, runtime, _shift(meta))
+    work, omitted = _activities(source, strings, runtime)
+    work, omitted, clocks = _in_order(work, omitted)
     progress("reading NVTX ranges", 0.7)
-    nvtx = tables.read_nvtx(source, strings, ranges)
+    nvtx, bad_ranges = tables.read_nvtx(source, strings, ranges)
     progress("reading the other tables", 0.9)
     capture = Capture(
         path=source.path,
-        info=_info(source, meta, work, runtime),
+        info=_info(source, meta, work, runtime, clocks),
         activities=work,
         runtime=runtime,
         nvtx=nvtx,
@@ -123,21 +125,21 @@ def _read(source: Source, progress: Progress, ranges: Ranges, everything: bool) 
         memory_usage=tables.read_memory_usage(source),
         diagnostics=tables.read_diagnostics(source),
         tables={name: source.count(name) for name in source.columns if not name.startswith(("ENUM_", "sqlite_"))},
-        omitted=omitted,
+        omitted=replace(omitted, host_records=bad_calls + bad_ranges),
         ranges_read=ranges,
     )
     progress("capture read", 1.0)
     return capture
 
 
-def _activities(source: Source, strings: Strings, runtime: pa.Table, shift: int | None) -> tuple[pa.Table, Omitted]:
-    only, devices = _only_process(runtime), context_devices(source)
+def _activities(source: Source, strings: Strings, runtime: pa.Table) -> tuple[pa.Table, Omitted]:
+    only, devices, session = _only_process(runtime), context_devices(source), _session_ns(source)
     omitted = Omitted()
     parts: list[activities.Columns] = []
 
     def add(part: activities.Columns) -> None:  # a scope of its own, so that no raw column outlives it
         nonlocal omitted
-        part, omitted = activities.mend_times(part, shift, omitted)
+        part, omitted = activities.check_sizes(*activities.mend_times(part, session, omitted))
         parts.append(activities.fill_places(part, only, devices))
 
     raw = tables.read_table(source, catalogue.KERNEL)
@@ -161,6 +163,15 @@ def _activities(source: Source, strings: Strings, runtime: pa.Table, shift: int 
         return ACTIVITY.empty_table(), omitted
     table = activities.join_parts(parts, runtime)
     return table, replace(omitted, without_process=table.column("process_id").null_count)
+
+
+def _in_order(work: pa.Table, omitted: Omitted) -> tuple[pa.Table, Omitted, ClockOffset | None]:
+    """Without activities that lie over later launches of their stream, and with a GPU clock that is early throughout set right."""
+    over = over_later_launches(work)
+    if over.any():
+        work, omitted = work.filter(pa.array(~over)), replace(omitted, overlapping=int(over.sum()))
+    clocks = clock_offset(work)
+    return (shifted(work, clocks.offset_ns) if clocks is not None and clocks.is_corrected else work), omitted, clocks
 
 
 _READERS: tuple[tuple[catalogue.TableSpec, Callable[[activities.Columns], activities.Columns]], ...] = (
@@ -195,17 +206,23 @@ def _shift(meta: dict[str, str]) -> int | None:
     return int(value) if value.lstrip("-").isdigit() else None
 
 
-def _info(source: Source, meta: dict[str, str], work: pa.Table, runtime: pa.Table) -> CaptureInfo:
+def _session_ns(source: Source) -> int | None:
+    """How long recording took, where the capture says so."""
     details = tables.read_table(source, catalogue.DETAILS)
-    durations = details["duration"].drop_null() if details is not None else pa.nulls(0, pa.int64())
+    longest = pc.max(details["duration"]).as_py() if details is not None else None
+    return longest if longest is not None and 0 < longest < LATEST_NS else None
+
+
+def _info(source: Source, meta: dict[str, str], work: pa.Table, runtime: pa.Table, clocks: ClockOffset | None) -> CaptureInfo:
     return CaptureInfo(
         nsys_version=meta.get("EXPORT_PRODUCT_VERSION"),
         schema_version=meta.get("EXPORT_SCHEMA_VERSION"),
         gpus=used_gpus(source, work),
-        duration_ns=pc.max(durations).as_py() if len(durations) else None,
+        duration_ns=_session_ns(source),
         graph_trace_mode=meta.get("graph trace mode"),
         span_ns=_span(work, runtime),
         time_shift_ns=_shift(meta) or 0,
+        clock_offset=clocks,
         partial_export=any(meta.get(f"EXPORT_PARAM_{key}_TO_EXPORT") for key in ("TABLES", "TIMES")),
     )
 

@@ -8,9 +8,22 @@ import pyarrow.compute as pc
 
 from nsys_report.capture import catalogue
 from nsys_report.capture.activities import PROCESS_MASK, launch_rows
-from nsys_report.capture.arrays import arrange, decode, empty, encode, flat, integers, null_column, nullable, words, words_by_value
+from nsys_report.capture.arrays import (
+    arrange,
+    constant_word,
+    decode,
+    empty,
+    encode,
+    flat,
+    integers,
+    null_column,
+    nullable,
+    words,
+    words_by_value,
+)
 from nsys_report.capture.catalogue import TableSpec, api_name, api_stem, resolve
 from nsys_report.capture.model import DIAGNOSTICS, GRAPH_NODES, MEMORY_USAGE, NVTX, OVERHEAD, RUNTIME, SYNCHRONIZATIONS
+from nsys_report.capture.plausibility import impossible_spans
 from nsys_report.capture.source import AnyOf, Condition, IsIn, Source, StartsWith, require
 from nsys_report.capture.strings import Strings
 
@@ -40,12 +53,20 @@ def state_call_ids(strings: Strings) -> tuple[int, ...]:
     return tuple(i for i, text in texts.items() if api_stem(text) in catalogue.STATE_CALLS)
 
 
-def read_runtime(source: Source, strings: Strings) -> pa.Table:
-    """CUDA API calls in order of start."""
+def _possible(raw: dict[str, pa.Array]) -> tuple[dict[str, pa.Array], int]:
+    """The rows whose times can be, and how many others there were."""
+    bad = impossible_spans(integers(raw["start"], 0), integers(raw["end"], 0), None)
+    count = int(bad.sum())
+    return (_filtered(raw, pa.array(~bad)) if count else raw), count
+
+
+def read_runtime(source: Source, strings: Strings) -> tuple[pa.Table, int]:
+    """CUDA API calls in order of start, and how many were left out because their times cannot be."""
     silent = state_call_ids(strings)
     raw = read_table(source, catalogue.RUNTIME, (IsIn("nameId", silent, negated=True),) if silent else ())
     if raw is None:
-        return empty(RUNTIME)
+        return empty(RUNTIME), 0
+    raw, impossible = _possible(raw)
     codes, ids = encode(raw.pop("nameId"))
     known = strings.fetch(int(i) for i in ids if isinstance(i, int))
     thread = raw.pop("globalTid")
@@ -58,16 +79,17 @@ def read_runtime(source: Source, strings: Strings) -> pa.Table:
         "name": words(codes, [api_name(known.get(int(i), f"call_{i}")) for i in ids if isinstance(i, int)]),
         "return_value": raw.pop("returnValue").cast(pa.int32(), safe=False),
     }
-    return arrange([columns], RUNTIME)
+    return arrange([columns], RUNTIME), impossible
 
 
-def read_nvtx(source: Source, strings: Strings, ranges: str) -> pa.Table:
-    """NVTX ranges in order of start: 'all', only XLA's ('xla'), or 'none'."""
+def read_nvtx(source: Source, strings: Strings, ranges: str) -> tuple[pa.Table, int]:
+    """NVTX ranges in order of start: 'all', only XLA's ('xla'), or 'none'; and how many were left out for impossible times."""
     table = resolve(catalogue.NVTX.name, source.columns)
     if table is None or ranges == "none":
-        return empty(NVTX)
+        return empty(NVTX), 0
     raw = read_table(source, catalogue.NVTX, _range_conditions(source.columns[table], strings, ranges))
     assert raw is not None
+    raw, impossible = _possible(raw)
     kind = raw["eventType"]
     creations = _filtered(raw, pc.equal(kind, catalogue.DOMAIN_CREATE))
     if len(creations["eventType"]):
@@ -81,7 +103,7 @@ def read_nvtx(source: Source, strings: Strings, ranges: str) -> pa.Table:
     }
     end = raw.pop("end")
     columns["end_ns"] = pc.if_else(pc.less(end, columns["start_ns"]), columns["start_ns"], end)  # null stays: open when recording stopped
-    return arrange([columns], NVTX)
+    return arrange([columns], NVTX), impossible
 
 
 def _filtered(raw: dict[str, pa.Array], keep: pa.Array) -> dict[str, pa.Array]:
@@ -202,11 +224,18 @@ def read_overhead(source: Source, strings: Strings) -> pa.Table:
         raw = read_table(source, spec)
         if raw is None or not len(raw["start"]):
             continue
+        raw, _ = _possible(raw)
         codes, ids = encode(raw["nameId"])
         name = words(codes, [strings.fetch([int(i)]).get(int(i)) if isinstance(i, int) else None for i in ids])
         if name.null_count and "overheadType" in raw:
             name = words_by_value(raw["overheadType"], lambda k: catalogue.OVERHEAD_KINDS.get(k, "unknown"))
-        pieces.append({"start_ns": raw.pop("start"), "end_ns": raw.pop("end"), "thread": raw.pop("globalTid"), "name": name})
+        sort = constant_word("profiler", len(name))
+        if spec is catalogue.CUPTI_OVERHEAD:
+            sort = words(name.indices, [catalogue.overhead_sort(n) for n in name.dictionary.to_pylist()])
+            by_kind = words_by_value(raw["overheadType"], catalogue.OVERHEAD_SORTS)
+            sort = pc.coalesce(by_kind.cast(pa.string()), sort.cast(pa.string())).dictionary_encode()
+        thread = raw.pop("globalTid")
+        pieces.append({"start_ns": raw.pop("start"), "end_ns": raw.pop("end"), "thread": thread, "name": name, "sort": sort})
     if not pieces:
         return empty(OVERHEAD)
     tables = [pa.table(p, schema=OVERHEAD) for p in pieces]

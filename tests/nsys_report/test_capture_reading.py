@@ -106,13 +106,13 @@ def test_times_that_cannot_be(tmp_path: Path) -> None:
     assert (capture.omitted.untimed, capture.omitted.reversed) == (2, 1)
 
 
-@pytest.mark.parametrize(("shift", "kept"), [("0", 1), ("-1000", 2), (None, 2)])
-def test_before_the_session(tmp_path: Path, shift: str | None, kept: int) -> None:
-    """Negative times are warm-up records, unless the export shifted all times."""
+@pytest.mark.parametrize("shift", ["0", "-1000", None])
+def test_times_below_zero_are_times(tmp_path: Path, shift: str | None) -> None:
+    """Warm-up before the capture's range, or an export that was shifted, with or without a record of it."""
     meta = {} if shift is None else {"META_DATA_EXPORT": [{"name": "EXPORT_CONFIG_TIME_SHIFT", "value": shift}]}
-    capture = opened(tmp_path, kernels=[kernel(-20, -10), kernel(5, 8)], **meta)
-    assert capture.activities.num_rows == kept
-    assert capture.omitted.before_session == 2 - kept
+    capture = opened(tmp_path, kernels=[kernel(-20, -10), kernel(5, 8)], calls=[call(-40, -30)], **meta)
+    assert capture.activities.column("start_ns").to_pylist() == [-20, 5]
+    assert capture.runtime.column("start_ns").to_pylist() == [-40]
 
 
 def test_rows_out_of_order(tmp_path: Path) -> None:
