@@ -46,7 +46,7 @@ def join_capture(
     dump = index_dump(xla_dump) if xla_dump is not None else None
     say("finding executions", 0.55)
     launched = adopt_graph_bodies(capture.activities)
-    ranges = annotate(launched, capture.nvtx)
+    ranges = annotate(launched, capture.nvtx, dump.numbers_by_name() if dump is not None else None)
     found = join(launched, dump, ranges.annotations, host_functions_before(launched, capture.runtime))
     executions, execution_id = executions_table(launched, found.execution, found.executions)
     say("reading instructions", 0.8)

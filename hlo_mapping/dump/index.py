@@ -37,6 +37,13 @@ class DumpIndex:
         """The module's name, from its file names, or from the module's header where they leave it out."""
         return self._names[number] or self._header_name(number)
 
+    def numbers_by_name(self) -> dict[str, tuple[int, ...]]:
+        """The numbers of the programs by their name: a name may stand for several."""
+        found: dict[str, tuple[int, ...]] = {}
+        for number in self.numbers:
+            found[self.name(number)] = (*found.get(self.name(number), ()), number)
+        return found
+
     def files(self, number: int) -> dict[str, Path]:
         """The files of a program by suffix (see hlo_mapping.dump.files); {} for a number that the dump does not have."""
         return dict(self._files.get(number, {}))

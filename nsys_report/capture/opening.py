@@ -193,10 +193,11 @@ def _metadata(source: Source) -> dict[str, str]:
     for spec in (catalogue.EXPORT_META, catalogue.OLD_EXPORT_META):
         raw = tables.read_table(source, spec)
         for row in pa.table(raw).to_pylist() if raw is not None else ():
-            found[decode(row["name"])] = decode(row["value"])
+            if row["name"] is not None and row["value"] is not None:  # a column that the table lacks reads as null
+                found[decode(row["name"])] = decode(row["value"])
     raw = tables.read_table(source, catalogue.CAPTURE_META)
     for row in pa.table(raw).to_pylist() if raw is not None else ():
-        if decode(row["name"]).endswith("CUDA_GRAPH_TRACE_OPTIONS:MODE"):
+        if None not in row.values() and decode(row["name"]).endswith("CUDA_GRAPH_TRACE_OPTIONS:MODE"):
             found["graph trace mode"] = decode(row["value"]).lower()
     return found
 

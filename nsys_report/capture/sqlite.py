@@ -35,7 +35,7 @@ from sqlalchemy.pool import NullPool
 from nsys_report.capture.catalogue import Extent, Field, Text
 from nsys_report.capture.growing import Numbers, Texts
 from nsys_report.capture.source import AnyOf, Condition, IsIn, StartsWith, field_type, present
-from nsys_report.capture.sqlite_checks import check_file, damaged, read_only_uri
+from nsys_report.capture.sqlite_checks import check_file, copied_uri, copy_with_log, damaged, has_log, read_only_uri
 from nsys_report.errors import InputError
 
 BATCH_ROWS = 1 << 15
@@ -57,7 +57,9 @@ class SqliteSource:
     def __init__(self, path: Path) -> None:
         """Checks the file (see sqlite_checks) and reads its schema; raises InputError."""
         self.path = path
-        self._uri = read_only_uri(path, check_file(path))
+        header = check_file(path)
+        self._copy = copy_with_log(path) if has_log(path) else None
+        self._uri = copied_uri(Path(self._copy.name), path) if self._copy is not None else read_only_uri(path, header)
         self._counts: dict[str, int] = {}
         self._views: frozenset[str] = frozenset()
         self.columns: Mapping[str, tuple[str, ...]] = self._inspect()
@@ -106,7 +108,9 @@ class SqliteSource:
         return {f.name: columns[f.name] if f.name in columns else pa.nulls(rows, field_type(f)) for f in fields}
 
     def close(self) -> None:
-        """Nothing is held open between reads."""
+        """Nothing is held open between reads; a copy that was made to read is removed."""
+        if self._copy is not None:
+            self._copy.cleanup()
 
     def _read(self, table: str, fields: Sequence[Field], where: Sequence[Condition], *, cast_all: bool) -> list[pa.Array]:
         query = select(*(_expression(f, cast_all).label(f.name) for f in fields)).select_from(_table(table))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import stat
+import tempfile
 from pathlib import Path
 from urllib.parse import quote
 
@@ -96,22 +98,55 @@ _COPY_HINT = "copy it again, or export it again with nsys export --type sqlite -
 
 
 def damaged(path: Path, reason: str) -> InputError:
-    """The error for a database that fails while it is read."""
+    """The error for a database that fails while it is read; where the driver or the file system is the reason, that says so."""
+    if "dlopen" in reason or "Could not load" in reason:
+        return InputError(f"{path}: the driver that reads it does not load: {reason}", "install adbc-driver-sqlite again", slug="driver")
+    if "unable to open database file" in reason:
+        hint = "check that you may read the file and its folder"
+        return InputError(f"{path}: SQLite cannot open it: {reason}", hint, slug="capture-unreadable")
     return InputError(f"{path}: the database is damaged: {reason}", _COPY_HINT, slug="capture-damaged")
 
 
 def read_only_uri(path: Path, header: bytes) -> str:
     """An SQLite URI that reads the file and writes nothing beside it; raises InputError while another program is writing it.
 
-    `immutable` keeps SQLite from locking or creating files, but also from seeing a write-ahead log, so a log that holds something rules
-    it out. A file in WAL mode without such a log is not probed, because even a read-only connection would create one.
+    `immutable` keeps SQLite from locking or creating files, but also from seeing a write-ahead log: for a file that has one, see
+    copy_with_log. A file in WAL mode without a log is not probed, because even a read-only connection would create one.
     """
-    base = "file://" + quote(os.fsencode(path.resolve()))
-    if _holds_something(path, "-wal"):
-        return f"{base}?mode=ro"
+    base = _uri(path)
     if header[18:20] == b"\x01\x01":
         _probe_lock(path, f"{base}?mode=ro")
     return f"{base}?mode=ro&immutable=1"
+
+
+def has_log(path: Path) -> bool:
+    """Whether a write-ahead log that holds something lies beside the file."""
+    return _holds_something(path, "-wal")
+
+
+def copy_with_log(path: Path) -> tempfile.TemporaryDirectory[str]:
+    """A folder with a copy of a database and its write-ahead log: SQLite reads a log only where it may write an index beside it."""
+    folder = tempfile.TemporaryDirectory(prefix="nsys-report-")
+    try:
+        for suffix in ("", "-wal"):
+            shutil.copyfile(f"{path}{suffix}", Path(folder.name, f"{path.name}{suffix}"))
+    except OSError as error:
+        folder.cleanup()
+        raise InputError(
+            f"{path}: it has a write-ahead log and is read from a copy, which cannot be made: {error.strerror or error}",
+            f"make room in {tempfile.gettempdir()} (or set TMPDIR), or merge the log: sqlite3 FILE 'PRAGMA wal_checkpoint(TRUNCATE)'",
+            slug="capture-log",
+        ) from error
+    return folder
+
+
+def copied_uri(folder: Path, path: Path) -> str:
+    """An SQLite URI of the copy in a folder."""
+    return f"{_uri(folder / path.name)}?mode=rw"
+
+
+def _uri(path: Path) -> str:
+    return "file://" + quote(os.fsencode(path.resolve()))
 
 
 def _holds_something(path: Path, suffix: str) -> bool:

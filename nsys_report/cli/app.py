@@ -25,6 +25,8 @@ COMMANDS = {
 """Each command: the module that holds it as `command`, and its line in the help. Loaded when used, so that help is quick."""
 
 DEBUG = "NSYS_REPORT_DEBUG"
+LONGEST_SIZE = 4
+"""Digits of a terminal's width or height."""
 
 
 class Commands(click.Group):
@@ -92,6 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line and gives its exit code; errors are printed to stderr, without a traceback unless debugging."""
     _be_lenient_about_letters()
+    _forget_impossible_sizes()
     with _without_collector():
         return _run(arguments)
 
@@ -174,6 +177,14 @@ def _be_lenient_about_letters() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+
+
+def _forget_impossible_sizes() -> None:
+    """Libraries read a terminal's size from these as whole numbers, and fail on anything else."""
+    for name in ("COLUMNS", "LINES"):
+        given = os.environ.get(name, "")
+        if given and not (given.isascii() and given.isdigit() and len(given) <= LONGEST_SIZE):
+            del os.environ[name]
 
 
 def _leave_pipe() -> None:

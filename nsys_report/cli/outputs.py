@@ -35,6 +35,8 @@ class Output:
     require: Callable[[Path], None]
     write: Callable[[Finished, Path], None]
     to_stdout: Callable[[Finished], str] | None = None
+    ending: str = ""
+    """Of an output that is a directory, the ending of the files in it."""
 
     @property
     def key(self) -> str:
@@ -135,8 +137,15 @@ OUTPUTS = (
     Output(
         "--markdown", "FILE", "The short report as Markdown, for an issue; - is stdout.", _require_file, _write_markdown, _markdown_text
     ),
-    Output("--csv", "DIR", "Every table of the report as a CSV file, raw figures.", _require_directory, _write_csv),
-    Output("--png", "DIR", "The pictures as PNG files, for slides.", _require_directory, _write_png),
+    Output("--csv", "DIR", "Every table of the report as a CSV file, raw figures.", _require_directory, _write_csv, ending=".csv"),
+    Output("--png", "DIR", "The pictures as PNG files, for slides.", _require_directory, _write_png, ending=".png"),
     Output("--perfetto", "FILE", "A trace that ui.perfetto.dev opens.", _require_file, _write_perfetto),
-    Output("--tables", "DIR", "The tables as Parquet files, raw figures, units in the column names.", _require_directory, _write_tables),
+    Output(
+        "--tables",
+        "DIR",
+        "The tables as Parquet files, raw figures, units in the column names.",
+        _require_directory,
+        _write_tables,
+        ending=".parquet",
+    ),
 )

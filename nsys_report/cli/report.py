@@ -102,21 +102,46 @@ def _analyze(capture: Path, dump: Path | None, known: Mapping[str, Any], label: 
 
 
 def _check_outputs(wanted: Sequence[tuple[Output, Path]], inputs: Sequence[Path]) -> None:
-    """Raises before the long work where an output cannot be written, or would be written over another or over an input."""
+    """Raises before the long work where an output cannot be written, or would be written over another or onto or into an input."""
     if sum(str(path) == "-" for _, path in wanted) > 1:
         raise click.UsageError("only one output can go to stdout")
-    taken: dict[str, tuple[str, bool]] = {os.path.realpath(path): ("an input", True) for path in inputs}
+    files = [(output, path) for output, path in wanted if str(path) != "-"]
     for output, path in wanted:
-        if str(path) == "-":
-            if output.to_stdout is None:
-                raise click.UsageError(f"{output.option} writes no stream: name a {THINGS[output.metavar]}")
-            continue
+        if str(path) == "-" and output.to_stdout is None:
+            raise click.UsageError(f"{output.option} writes no stream: name a {THINGS[output.metavar]}")
+    for number, (output, path) in enumerate(files):
         output.require(path)
-        place, alone = os.path.realpath(path), output.metavar == "FILE"
-        holder, holds = taken.get(place, ("", False))
-        if holder and (alone or holds) and not path.is_char_device():
-            raise click.UsageError(f"{output.option} {path} is {holder} already: name another {THINGS[output.metavar]}")
-        taken[place] = (f"the {THINGS[output.metavar]} of {output.option}", alone)
+        if path.is_char_device():
+            continue
+        for given in inputs:
+            if _lies_in(path, given):
+                where = "is an input" if _same(path, given) else f"lies in the input {given}"
+                raise click.UsageError(f"{output.option} {path} {where}: name another {THINGS[output.metavar]}")
+        for other, taken in files[:number]:
+            if _collide(output, path, other, taken):
+                raise click.UsageError(f"{output.option} {path} and {other.option} {taken} would write the same file: name another place")
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two paths are one file or directory, also by another name."""
+    return os.path.realpath(one) == os.path.realpath(other) or (one.exists() and other.exists() and os.path.samefile(one, other))
+
+
+def _lies_in(path: Path, given: Path) -> bool:
+    """Whether a path is an input, lies within one, or is what SQLite keeps beside one."""
+    beside = (f"{given.name}-wal", f"{given.name}-shm", f"{given.name}-journal")
+    within = any(_same(above, given) for above in (path, *path.absolute().parents))
+    return within or (path.name in beside and _same(path.parent, given.parent))
+
+
+def _collide(output: Output, path: Path, other: Output, taken: Path) -> bool:
+    """Whether two outputs can write one file: the same path, or a file in the folder of another that writes files with its ending."""
+    if output.ending and other.ending:
+        return False  # folders may be shared: their files differ by ending
+    if not output.ending and not other.ending:
+        return _same(path, taken)
+    file, folder, ending = (path, taken, other.ending) if other.ending else (taken, path, output.ending)
+    return _same(file, folder) or (file.suffix == ending and any(_same(above, folder) for above in file.absolute().parents))
 
 
 def _deliver(finished: Finished, wanted: Sequence[tuple[Output, Path]]) -> None:

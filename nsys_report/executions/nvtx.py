@@ -1,12 +1,14 @@
 """What XLA's own NVTX ranges say of each GPU activity: the execution and the thunk that were open on the launching thread.
 
 XLA opens `XlaModule:#...hlo_module=NAME,program_id=N#` around each execution and `Thunk:#...hlo_op=NAME...#` around each launch. A module
-range without program_id is a trial run of the autotuner. Thunks nest; the innermost counts.
+range without program_id is of an executable that carries no module (xla/service/gpu/gpu_executable.cc): the autotuner's trial runs, which
+are never dumped, and some that were loaded from a cache. Thunks nest; the innermost counts.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +20,8 @@ from nsys_report.executions.runs import Runs
 
 _MODULE = re.compile(r"XlaModule:#(?:.*,)?hlo_module=([^,#]+)")
 _PROGRAM = re.compile(r"program_id=(\d+)")
+_DIGITS = 18
+"""A program's number fits in 64 bits; a longer one is no number of a program."""
 _THUNK = re.compile(r"Thunk:#(?:.*,)?hlo_op=([^,#]+)")
 NOT_INSTRUCTIONS = re.compile(r"^(command_buffer|call)(\W|_|$)")
 """Thunks around a graph launch: they name the command buffer, not the instruction (`call` up to mid-2025)."""
@@ -34,11 +38,15 @@ class ModuleRanges:
     without_work: dict[str, int]
 
 
-def annotate(activities: pa.Table, nvtx: pa.Table) -> ModuleRanges:
-    """Annotations of a capture's activities (with LAUNCHES columns) from its NVTX table."""
-    texts = _dictionary(nvtx, "text")
-    modules = np.array([bool(_MODULE.search(t)) for t in texts.words], bool)
-    thunks = np.array([bool(_THUNK.search(t)) for t in texts.words], bool)
+def annotate(activities: pa.Table, nvtx: pa.Table, dumped: Mapping[str, Sequence[int]] | None = None) -> ModuleRanges:
+    """Annotations of a capture's activities (with LAUNCHES columns) from its NVTX table.
+
+    `dumped` holds the numbers of the dump's programs by name. A range without number is an execution of the only program of its name;
+    of several it says nothing; of none it is a trial run of the autotuner, if other ranges carry numbers, and else says nothing.
+    """
+    texts = _dictionary(nvtx, "text", dumped or {})
+    modules = np.array([*texts.says, False], bool)
+    thunks = np.array([*(bool(_THUNK.search(t)) for t in texts.words), False], bool)
     if not len(nvtx) or not modules.any():
         return ModuleRanges(Annotations.none(len(activities)), {})
     launches = [_int(activities, name) for name in ("launch_start_ns", "launch_thread", "device_id")]
@@ -47,6 +55,8 @@ def annotate(activities: pa.Table, nvtx: pa.Table) -> ModuleRanges:
     starts, ends = _int(nvtx, "start_ns"), _int(nvtx, "end_ns", np.iinfo(np.int64).max)
     owner = _int(nvtx, "thread")
     chosen = np.flatnonzero(modules[texts.codes])
+    if not len(chosen):
+        return ModuleRanges(Annotations.none(len(activities)), {})
     found = _innermost(starts[chosen], ends[chosen], owner[chosen], time, thread)
     around = np.where(found >= 0, chosen[found], -1)
     annotations = _executions(runs, texts, around, device)
@@ -139,10 +149,15 @@ def _levels(starts: np.ndarray, ends: np.ndarray) -> list[np.ndarray]:
 
 
 class _Words:
-    """A dictionary column as codes and words, with what its module texts say."""
+    """A dictionary column as codes and words, with what its module texts say; `says` marks the module texts that say what runs."""
 
-    def __init__(self, codes: np.ndarray, words: list[str]) -> None:
-        self.codes, self.words = codes, words
+    def __init__(self, codes: np.ndarray, words: list[str], dumped: Mapping[str, Sequence[int]]) -> None:
+        self.codes, self.words, self._dumped = codes, words, dumped
+        is_numbered = any(_MODULE.search(word) and _PROGRAM.search(word) for word in words)
+        name, program = self.modules()
+        self.says = [
+            bool(n) and (p >= 0 or (is_numbered and n not in dumped)) for n, p in zip(name[:-1], program[:-1].tolist(), strict=True)
+        ]
 
     def modules(self) -> tuple[list[str], np.ndarray]:
         """Module name and program number (-1 for none) of each word, with one more entry for code -1."""
@@ -150,17 +165,20 @@ class _Words:
         for word in self.words:
             module, program = _MODULE.search(word), _PROGRAM.search(word)
             names.append(module.group(1) if module else "")
-            numbers.append(int(program.group(1)) if module and program else -1)
+            alone = self._dumped.get(names[-1], ())
+            number = int(program.group(1)) if program and len(program.group(1)) <= _DIGITS else alone[0] if len(alone) == 1 else -1
+            numbers.append(number if module else -1)
         return [*names, ""], np.array([*numbers, -1], np.int64)
 
 
-def _dictionary(table: pa.Table, name: str) -> _Words:
+def _dictionary(table: pa.Table, name: str, dumped: Mapping[str, Sequence[int]]) -> _Words:
     column = table[name].combine_chunks()
     if not pa.types.is_dictionary(column.type):
         column = pc.dictionary_encode(column)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
-    return _Words(column.indices.fill_null(-1).to_numpy(zero_copy_only=False), [w or "" for w in column.dictionary.to_pylist()] or [""])
+    words = [w or "" for w in column.dictionary.to_pylist()] or [""]
+    return _Words(column.indices.fill_null(-1).to_numpy(zero_copy_only=False), words, dumped)
 
 
 def _int(table: pa.Table, name: str, null: int = -1) -> np.ndarray:

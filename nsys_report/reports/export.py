@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from nsys_report.fact import Fact
 from nsys_report.findings.model import Elsewhere, Finding
 from nsys_report.reports.finding_page import places_table
 from nsys_report.reports.model import FORMAT_VERSION, Notice, Part, Report, Section, Table
+from nsys_report.scratch import scratch_folder
 from nsys_report.units import UNITS
 
 if TYPE_CHECKING:
@@ -157,13 +157,13 @@ def write_folder(directory: Path, files: Mapping[str, Callable[[Path], object]])
     """
     with _failing(directory):
         directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".writing-", dir=directory) as folder:
+        with scratch_folder(directory) as folder:
             for name, write in files.items():
                 if (directory / name).is_dir():
                     raise IsADirectoryError(f"{name} in it is a directory")
-                write(Path(folder) / name)
+                write(folder / name)
             for name in files:
-                os.replace(Path(folder) / name, directory / name)
+                os.replace(folder / name, directory / name)
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
@@ -174,21 +174,11 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
                 write(out)
             return
         path = Path(os.path.realpath(path))
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as out:
+        with scratch_folder(path.parent) as folder:
+            whole = folder / path.name
+            with whole.open("wb") as out:
                 write(out)
-            os.chmod(name, 0o666 & ~_umask())
-            os.replace(name, path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+            os.replace(whole, path)
 
 
 def require_file(path: Path) -> None:

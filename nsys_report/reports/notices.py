@@ -52,4 +52,4 @@ def _xla(subject: Subject) -> Iterable[Notice]:
         yield Notice("no-xla", "Nothing of XLA is in this capture: it has none of XLA's ranges, and no dump was given.", hint, "info")
     else:
         hint = "Give the dump that the same run wrote."
-        yield Notice("no-fit", f"Nothing in this capture is a program of {subject.xla_dump}.", hint, "warning")
+        yield Notice("no-fit", f"Nothing in this capture is a program of {subject.xla_dump.name}.", hint, "warning")

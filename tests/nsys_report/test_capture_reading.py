@@ -319,3 +319,18 @@ def test_row_numbers_that_are_ids(tmp_path: Path) -> None:
     with sqlite3.connect(path) as database:
         database.execute(f"UPDATE {KERNEL} SET rowid = 1 << 50 WHERE start = 30")
     assert open_capture(path).activities.column("start_ns").to_pylist() == [10, 30]
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        pytest.param({"META_DATA_EXPORT": [{"name": "EXPORT_PRODUCT_VERSION"}]}, id="no values"),
+        pytest.param({"META_DATA_EXPORT": [{"value": "2025.3"}]}, id="no names"),
+        pytest.param({"META_DATA_CAPTURE": [{"value": "node"}]}, id="no names of settings"),
+        pytest.param({"META_DATA_CAPTURE": [{"name": "CUDA_GRAPH_TRACE_OPTIONS:MODE"}]}, id="no values of settings"),
+    ],
+)
+def test_metadata_without_a_column(tables: dict[str, list[dict[str, Any]]], tmp_path: Path) -> None:
+    capture = opened(tmp_path, kernels=[kernel(5, 8)], **tables)
+    assert capture.activities.num_rows == 1
+    assert (capture.info.nsys_version, capture.info.graph_trace_mode) == (None, None)

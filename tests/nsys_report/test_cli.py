@@ -171,7 +171,7 @@ def test_ended_from_outside_it_leaves_no_half_written_file(tmp_path: Path) -> No
         [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}
     )
     assert (done.returncode, done.stderr) == (143, "")
-    assert ".report.json." in done.stdout
+    assert ".nsys-report-" in done.stdout
     assert os.listdir(tmp_path) == []
 
 

@@ -65,3 +65,32 @@ def test_a_range_left_open_at_the_end_still_holds_what_it_launched() -> None:
 def test_a_launch_that_nobody_recorded_is_in_no_range() -> None:
     launched = activities({"start_ns": 5, "launch_thread": None, "launch_start_ns": None, "launch_end_ns": None, "launch_api": None})
     assert said(annotate(launched, ranges((0, 10, "XlaModule:#hlo_module=jit_f,program_id=4#")))) == [None]
+
+
+def test_a_range_without_number_is_of_the_only_program_of_its_name() -> None:
+    """Executables that were loaded from a cache carry no module; with the dump's names their ranges say as much as others."""
+    launched = activities({"start_ns": 5}, {"start_ns": 15}, {"start_ns": 25})
+    nvtx = ranges(
+        (0, 10, "XlaModule:#hlo_module=jit_f#"),
+        (11, 20, "XlaModule:#hlo_module=gemm_fusion_dot.3#"),
+        (21, 30, "XlaModule:#hlo_module=jit_g,program_id=2#"),
+    )
+    found = annotate(launched, nvtx, {"jit_f": (7,)})
+    assert said(found) == [("jit_f", 7, ""), None, ("jit_g", 2, "")]
+    assert found.annotations.autotuning.tolist() == [False, True, False]
+
+
+def test_ranges_without_any_number_say_nothing_where_the_dump_does_not_tell() -> None:
+    """Neither whose executions they are, nor that they are the autotuner's."""
+    launched = activities({"start_ns": 5}, {"start_ns": 15})
+    nvtx = ranges((0, 10, "XlaModule:#hlo_module=jit_f#"), (11, 20, "XlaModule:#hlo_module=jit_g#"))
+    for dumped in (None, {"jit_f": (7, 8)}):
+        found = annotate(launched, nvtx, dumped)
+        assert said(found) == [None, None]
+        assert not found.annotations.autotuning.any()
+
+
+def test_numbers_too_long_for_a_program() -> None:
+    launched = activities({"start_ns": 5}, {"start_ns": 15})
+    nvtx = ranges((0, 10, f"XlaModule:#hlo_module=jit_f,program_id={'9' * 20}#"), (11, 20, "XlaModule:#hlo_module=jit_g,program_id=2#"))
+    assert said(annotate(launched, nvtx)) == [None, ("jit_g", 2, "")]

@@ -71,11 +71,11 @@ def _content(part: Part, subject: Subject, parts: int, made_by: str) -> Content:
 
 
 def _made(subject: Subject, made_by: str) -> Iterable[Fact]:
-    """How the report was made."""
+    """How the report was made; names and no paths, for what is passed on says nothing of whose machine it was."""
     info, ceilings = subject.joined.capture.info, subject.results.ceilings
-    dump = ["--xla-dump", str(subject.xla_dump)] if subject.xla_dump is not None else []
+    dump = ["--xla-dump", subject.xla_dump.name] if subject.xla_dump is not None else []
     yield Fact("made_by", "made by", made_by)
-    yield Fact("command", "command", shlex.join(["nsys-report", str(subject.joined.capture.path), *dump, "--html", "FILE"]))
+    yield Fact("command", "command", shlex.join(["nsys-report", subject.joined.capture.path.name, *dump, "--html", "FILE"]))
     if subject.narrowed:
         yield Fact("narrowed", "narrowed to", subject.narrowed)
     yield Fact("nsys", "recorded by nsys", info.nsys_version)
