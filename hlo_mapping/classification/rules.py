@@ -9,6 +9,7 @@ from hlo_mapping.classification.contents import Contents
 from hlo_mapping.classification.details import is_norm, other_detail
 from hlo_mapping.classification.evidence import Roles
 from hlo_mapping.classification.kinds import ACTIVATION, CACHE, WEIGHTS, Kinds, is_weight_product
+from hlo_mapping.classification.reasons import COPIES_CACHE, SUMS_SPLIT_PRODUCT, written_out
 from hlo_mapping.classification.uses import Uses
 from hlo_mapping.costs.flops import product_flops
 from hlo_mapping.costs.opcodes import COLLECTIVES, ELEMENTWISE
@@ -113,7 +114,7 @@ def _product(launch: Launch) -> Verdict | None:
     largest = max(launch.products, key=lambda p: (is_weight_product(launch.program.kinds, p), product_flops(launch.program.graph, p) or 0))
     verdict = product_class(launch.program, largest)
     if verdict is not None and largest.kind == "split" and largest.node not in launch.halves:
-        return Verdict(verdict.kernel_class, verdict.detail, verdict.rule + ", written out for a later sum")
+        return Verdict(verdict.kernel_class, verdict.detail, written_out(verdict.rule))
     return verdict
 
 
@@ -145,7 +146,7 @@ def _second_half(launch: Launch) -> Verdict | None:
         product = launch.program.uses.product(node)
         verdict = product_class(launch.program, product) if product is not None else None
         if verdict is not None:
-            return Verdict(verdict.kernel_class, verdict.detail, "sums a product that another launch wrote out")
+            return Verdict(verdict.kernel_class, verdict.detail, SUMS_SPLIT_PRODUCT)
     return None
 
 
@@ -202,7 +203,7 @@ def _cache_read(launch: Launch) -> Verdict | None:
     moved = [n for n in launch.nodes if graph.ops[n] in ("gather", "dynamic-slice", "slice") and kinds.kind[n] == CACHE]
     if not moved and all(contents.version[r] in launch.program.roles.caches for r in results):
         if all(graph.shapes[r].element_type == graph.shapes[contents.version[r]].element_type for r in results):
-            return Verdict("other", "copy", "copies a cache")
+            return Verdict("other", "copy", COPIES_CACHE)
         return Verdict("kv_gather", "convert", "reads a cache into a buffer of another type")
     if "gather" in launch.ops and any(r in launch.program.lasting and graph.count(r) == graph.count(contents.version[r]) for r in results):
         return Verdict("kv_gather", "reorder", "makes a new version of a cache with its rows in another order")

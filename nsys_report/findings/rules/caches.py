@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hlo_mapping.classification.reasons import COPIES_CACHE
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import work_of
 from nsys_report.findings.model import Finding
@@ -12,9 +13,6 @@ from nsys_report.findings.parts import by_time, launches, moved, places
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import duration, size, things
-
-COPIES_CACHE = "copies a cache"
-"""The rule of classification that tells a cache's copy from others."""
 
 
 def copied_caches(context: Context, step: Step) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from hlo_mapping.classification.reasons import SUMS_SPLIT_PRODUCT, is_written_out
 from hlo_mapping.ir import Module
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import work_of
@@ -15,16 +16,13 @@ from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import duration, share, size, things
 
-WRITTEN_OUT = "written out for a later sum"
-SUMMED = "sums a product that another launch wrote out"
-"""How the rules of classification begin or end that tell the halves of a split product."""
 _NAMING = frozenset({"bitcast", "reshape", "get-tuple-element", "copy", "convert"})
 _LIBRARY = re.compile(r"cublas|cudnn|cutlass|nvjet|xmma|gemv|Kernel2")
 
 
 def split_products(context: Context, step: Step) -> Iterator[Finding]:
     """A matrix-vector product in two kernels: one writes every single product out, another reads them back and sums them."""
-    firsts = step.where(lambda r: (r["class_rule"] or "").endswith(WRITTEN_OUT))
+    firsts = step.where(lambda r: is_written_out(r["class_rule"]))
     seconds = _sums_of(step, firsts)
     if not firsts or not seconds or context.roof is None:
         return
@@ -85,7 +83,7 @@ def _sums_of(step: Step, firsts: Sequence[Record]) -> list[Record]:
     if step.module is None:
         return []
     module = step.module
-    return step.where(lambda r: r["class_rule"] == SUMMED and bool(producers(module, r["hlo_instruction"]) & names))
+    return step.where(lambda r: r["class_rule"] == SUMS_SPLIT_PRODUCT and bool(producers(module, r["hlo_instruction"]) & names))
 
 
 def producers(module: Module, name: str) -> set[str]:
@@ -185,8 +183,8 @@ def _below_roof(step: Step, mine: Sequence[Record], library: bool, roof: float, 
 
 
 def _is_whole_product(record: Record) -> bool:
-    rule = record["class_rule"] or ""
-    return bool(record["flops"] and record["dot_type"]) and not rule.endswith(WRITTEN_OUT) and rule != SUMMED
+    halves = is_written_out(record["class_rule"]) or record["class_rule"] == SUMS_SPLIT_PRODUCT
+    return bool(record["flops"] and record["dot_type"]) and not halves
 
 
 def _convolves(step: Step, record: Record) -> bool:
