@@ -19,6 +19,7 @@ from nsys_report.analysis.intervals import grouped_union_length
 from nsys_report.analysis.results import AnalysisResults
 from nsys_report.analysis.view import Flags, ModuleKey, View, make_view
 from nsys_report.capture.health import Health
+from nsys_report.findings.flow import Flow, flow_of
 from nsys_report.findings.ledger import FLOOR, OF_INSTRUCTIONS, Account, instruction_shares, make_accounts
 from nsys_report.findings.model import Source
 from nsys_report.findings.thresholds import threshold
@@ -72,6 +73,34 @@ class Step:
     def name(self) -> str:
         """The program's name for sentences."""
         return self.key.hlo_module or "unknown program"
+
+    @cached_property
+    def flow(self) -> Flow | None:
+        """Who writes and who reads its values; None without a module."""
+        return flow_of(self.module)
+
+    def opcode_list(self, record: Record) -> list[str]:
+        """What an instruction computes: its opcode, or those of its fusion's body."""
+        return (self.flow.opcodes(record["hlo_instruction"]) if self.flow is not None else []) or [record["opcode"] or ""]
+
+    def opcodes(self, record: Record) -> frozenset[str]:
+        """The same, each once."""
+        return frozenset(self.opcode_list(record))
+
+    def target(self, record: Record) -> str:
+        """The target of a custom call; "" for everything else."""
+        instruction = self.module.instruction(record["hlo_instruction"]) if self.module is not None else None
+        return instruction.custom_call_target if instruction is not None else ""
+
+    def roof_ns(self, record: Record) -> float:
+        """What an instruction's bytes and arithmetic take at the roof, no more than it takes; 0 where they are unknown."""
+        roof = self.roofs.get(record["instruction_id"])
+        return min(float(roof["roof_time_ns"]), self.spent(record)) if roof is not None else 0.0
+
+    def arithmetic_ns(self, record: Record) -> float:
+        """What an instruction's arithmetic takes at the ceiling of its types; 0 where bytes limit it or nothing is known."""
+        roof = self.roofs.get(record["instruction_id"])
+        return float(roof["roof_time_ns"]) if roof is not None and roof["roof"] == "compute" else 0.0
 
     def part(self, *names: tuple[str, str]) -> float:
         """The typical time of parts of the budget, together."""
@@ -134,6 +163,27 @@ class Context:
             if len(start) and np.any(start[1:] < np.maximum.accumulate(end)[:-1]):
                 return True
         return False
+
+    @property
+    def multiprocessors(self) -> int | None:
+        """Of the GPU, or of the slice of it that the process sees; None where the capture does not say."""
+        gpus = getattr(getattr(self.joined.capture, "info", None), "gpus", ())
+        return gpus[0].sm_count if gpus else None
+
+    @cached_property
+    def _blocks(self) -> dict[tuple[int, int], int]:
+        """Blocks of a launch by program (View.modules) and instruction id: of the first complete execution's first launch."""
+        view = self.view
+        grid = view.column("grid")
+        rows = np.flatnonzero(view.kernel & view.in_complete & (view.instruction >= 0) & (grid.codes >= 0))
+        module = view.executions.module[view.execution[rows]]
+        _, first = np.unique(module * (len(self.joined.facts) + 1) + view.instruction[rows], return_index=True)
+        size = [int(np.prod([int(n) for n in word.split(",")])) if word else 0 for word in grid.words]
+        return {(int(module[i]), int(view.instruction[rows[i]])): size[grid.codes[rows[i]]] for i in first}
+
+    def blocks(self, step: Step, record: Record) -> int | None:
+        """Thread blocks of one launch of an instruction; None where the capture does not say."""
+        return self._blocks.get((step.number, int(record["instruction_id"])))
 
     def in_step(self, step: Step) -> Flags:
         """The activities of a program's complete executions."""

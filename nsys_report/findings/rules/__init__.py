@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from nsys_report.findings.model import Finding
-from nsys_report.findings.rules import caches, capture, compiling, devices, experts, host, kernels, launches, offload, products, weights
+from nsys_report.findings.rules import (
+    caches,
+    capture,
+    compiling,
+    devices,
+    experts,
+    host,
+    kernels,
+    launches,
+    loops,
+    offload,
+    products,
+    slow,
+    traffic,
+    weights,
+)
 from nsys_report.findings.step import Context, Step
 
 CAPTURE_RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (
@@ -45,7 +60,12 @@ DEVICE_RULES: tuple[Callable[[Context, Step], Iterator[Finding]], ...] = (
     experts.dense_experts,
     products.split_products,
     products.slow_cores,
-    products.below_roof,
     kernels.small_kernels,
+    slow.slow_algorithms,
+    loops.repeated_work,
+    loops.batchable_products,
+    traffic.written_intermediates,
+    products.below_roof,
+    slow.slow_kernels,
 )
 """Rules about what an execution does on the device."""
