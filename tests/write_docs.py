@@ -17,7 +17,9 @@ from hlo_mapping.columns import about
 from nsys_report.analysis.columns import CLASSES, INSTRUCTIONS
 from nsys_report.cli import app
 from nsys_report.columns import ACTIVITY_TABLE, EXECUTION_TABLE
-from nsys_report.findings.rules import CAPTURE_RULES, DEVICE_RULES, STEP_RULES
+from nsys_report.findings.rules import CAPTURE_RULES, DEVICE_RULES, REST_RULES, STEP_RULES
+from nsys_report.findings.tried import pairs
+from nsys_report.units import duration
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -59,7 +61,8 @@ FINDINGS_INTRODUCTION = """\
 
 A finding names a cause of lost time, shows the figures and instructions, and says what to do, what that would give back at most, and how
 sure that is: *sure* (the capture shows it), *likely* (the remedy's success is usual), *possible* (an upper bound, or not the pace-maker).
-Findings are ordered by time gained over the capture; no moment is claimed twice; what the capture cannot decide says what to capture.
+Findings are ordered by the time at stake over the capture; what the capture cannot decide says what to capture. No moment is claimed twice:
+`explained_ns` of all findings of a program together is at most its typical step less its floor (`nsys_report/findings/ledger.py`).
 """
 
 
@@ -68,10 +71,31 @@ def findings_page() -> str:
     subjects = (
         ("The capture", CAPTURE_RULES),
         ("Between and around executions", STEP_RULES),
-        ("On the device", DEVICE_RULES),
+        ("On the device", (*DEVICE_RULES, *REST_RULES)),
     )
     parts = [f"\n## {title}\n\n" + "".join(f"- {sentence(rule)}\n" for rule in rules) for title, rules in subjects]
-    return FINDINGS_INTRODUCTION + "".join(parts) + f"\n## Thresholds\n\n```toml\n{THRESHOLDS.read_text(encoding='utf-8')}```\n"
+    return (
+        FINDINGS_INTRODUCTION
+        + "".join(parts)
+        + tried_table()
+        + f"\n## Thresholds\n\n```toml\n{THRESHOLDS.read_text(encoding='utf-8')}```\n"
+    )
+
+
+def tried_table() -> str:
+    """The pairs of captures that remedies were tried with."""
+    head = "| rule | change | predicted | measured | GPU, XLA | remark |\n|---|---|---|---|---|---|\n"
+    lines = [
+        f"| `{p.slug}` | {p.change} | {duration(p.predicted_ns)} | {duration(p.measured_ns)} | {p.gpu}, {p.xla} | {p.remark} |\n"
+        for p in pairs()
+    ]
+    return f"\n## Remedies that were tried\n\n{TRIED}\n{head}{''.join(lines)}"
+
+
+TRIED = """\
+A pair of captures, before and after the change. A rule without a pair says `untried` and is never surer than *possible*; so is one whose
+pair returned less than half of what was promised.
+"""
 
 
 def sentence(function: object) -> str:

@@ -8,11 +8,13 @@ from dataclasses import replace
 from nsys_report.analysis.results import AnalysisResults
 from nsys_report.capture.health import Health
 from nsys_report.capture.health import health as judge
+from nsys_report.findings.helpers import with_helpers
 from nsys_report.findings.ledger import OF_INSTRUCTIONS, settle
 from nsys_report.findings.model import Elsewhere, Finding, Place
-from nsys_report.findings.rules import CAPTURE_RULES, DEVICE_RULES, EXECUTION_RULES, STEP_RULES
-from nsys_report.findings.step import Step, make_context
+from nsys_report.findings.rules import CAPTURE_RULES, DEVICE_RULES, EXECUTION_RULES, REST_RULES, STEP_RULES
+from nsys_report.findings.step import Context, Step, make_context
 from nsys_report.findings.thresholds import threshold
+from nsys_report.findings.tried import judged
 from nsys_report.joined import Joined
 
 PACED = 0.3
@@ -35,26 +37,38 @@ def find(
     for step in context.steps:
         if programs is not None and (step.key.hlo_module, step.key.program_id) not in programs:
             continue
-        rules = (*(STEP_RULES if step.is_steady else EXECUTION_RULES), *DEVICE_RULES)
-        found += _settled(step, [finding for rule in rules for finding in rule(context, step)], context.shared)
-    return tuple(sorted(_merged(found), key=_rank))
+        found += _weighed_findings(step, _settled(context, step), context.shared)
+    merged = _merged(found)
+    return tuple(sorted(with_helpers(context, merged) if programs is None else merged, key=_rank))
 
 
-def _rank(finding: Finding) -> tuple[bool, bool, float, float]:
-    return (not finding.damage, finding.gain_ns is None, -finding.total_gain_ns, -(finding.share or 0.0))
+def _rank(finding: Finding) -> tuple[bool, float, float]:
+    """A damaged capture first, then by the time at stake over the capture: what is to be gained, and what nobody knows the gain of."""
+    stake = finding.total_gain_ns or (finding.stake_ns if finding.gain_ns is None else 0.0)
+    return (not finding.damage, -stake, -(finding.share or 0.0))
 
 
-def _settled(step: Step, found: Iterable[Finding], shared: float) -> Iterator[Finding]:
-    """Findings that share out the step's ledger; what neither explains nor returns a fair part of the step goes.
+def _settled(context: Context, step: Step) -> list[Finding]:
+    """What the rules find in a step, each with its part of the ledger; the last rules see what the others left."""
+    rules = (*(STEP_RULES if step.is_steady else EXECUTION_RULES), *DEVICE_RULES)
+    settled, left = settle(step.accounts, (finding for rule in rules for finding in rule(context, step)))
+    for rule in REST_RULES:
+        more, left = settle(step.accounts, rule(context, step, left), left)
+        settled += more
+    return settled
+
+
+def _weighed_findings(step: Step, found: Iterable[Finding], shared: float) -> Iterator[Finding]:
+    """Findings with what they are worth; what neither explains nor returns a fair part of the step goes.
 
     `shared` is what the programs' steps cover over their lengths: idle time in several programs' steps counts once over the capture.
     """
     least, rest = threshold("programs", "least_gain_share"), step.wall_ns
-    for finding in sorted(settle(step.accounts, found), key=lambda f: -max(f.gain_ns or 0.0, f.explained_ns)):
+    for finding in sorted(found, key=lambda f: -max(f.gain_ns or 0.0, f.explained_ns)):
         stake = max(finding.gain_ns or 0.0, finding.explained_ns)
         if stake >= least * max(rest, step.kernel_ns):
             rest -= stake
-            yield _weighed(finding, step, shared)
+            yield judged(_weighed(finding, step, shared))
 
 
 def _weighed(finding: Finding, step: Step, shared: float) -> Finding:
@@ -66,6 +80,7 @@ def _weighed(finding: Finding, step: Step, shared: float) -> Finding:
         hlo_module=step.key.hlo_module,
         program_id=step.key.program_id,
         executions=step.executions,
+        stake_ns=finding.explained_ns * step.executions if gain is None else 0.0,
         total_gain_ns=(gain or 0.0) * (1.0 if on_device else shared) * step.executions,
         share=gain / step.wall_ns if gain is not None and step.wall_ns else None,
         tokens_per_s=_tokens(step, gain),
@@ -112,7 +127,7 @@ def _merged(found: Iterable[Finding]) -> list[Finding]:
     for same in by_slug.values():
         first, *others = sorted(same, key=lambda f: -f.total_gain_ns)
         also = tuple(
-            Elsewhere(f.hlo_module, f.program_id, f.explained_ns, f.gain_ns, f.executions, f.places)
+            Elsewhere(f.hlo_module, f.program_id, f.explained_ns, f.gain_ns, f.executions, f.places, f.explains)
             for f in others
             if f.hlo_module is not None
         )

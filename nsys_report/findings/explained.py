@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from nsys_report.analysis.results import AnalysisResults
-from nsys_report.findings.ledger import FLOOR, NOT_RECORDED
+from nsys_report.findings.ledger import FLOOR, NOT_RECORDED, WHOLE_GRAPHS
 from nsys_report.findings.model import Elsewhere, Finding, program_name
 
 
@@ -46,9 +46,10 @@ def explained(findings: Iterable[Finding], results: AnalysisResults) -> tuple[Ex
             key = one.hlo_module, one.program_id
             found[key] = found.get(key, 0.0) + one.explained_ns
     outside: dict[tuple[tuple[str | None, int | None], str], float] = {}
-    for row in results.budget.select(["hlo_module", "program_id", "category", "typical_ns"]).to_pylist():
-        if row["category"] in (FLOOR, NOT_RECORDED):
-            at = (row["hlo_module"], row["program_id"]), row["category"]
+    for row in results.budget.select(["hlo_module", "program_id", "category", "part", "typical_ns"]).to_pylist():
+        category = NOT_RECORDED if (row["category"], row["part"]) == WHOLE_GRAPHS else row["category"]
+        if category in (FLOOR, NOT_RECORDED):
+            at = (row["hlo_module"], row["program_id"]), category
             outside[at] = outside.get(at, 0.0) + row["typical_ns"]
     return tuple(
         Explained(*key, row["typical_ns"], outside.get((key, FLOOR), 0.0), outside.get((key, NOT_RECORDED), 0.0), found.get(key, 0.0))

@@ -28,6 +28,8 @@ FLOOR = "floor"
 """The category that no cause can explain: what the step must take."""
 NOT_RECORDED = "not_recorded"
 """The category of work that the capture holds no record of: neither explained nor to be explained."""
+WHOLE_GRAPHS: Row = ("kernels", "graphs")
+"""The row of graphs that were recorded whole: no kernel in them was."""
 OF_INSTRUCTIONS = ("traffic", "below_roof", "kernels")
 """Categories of time that instructions take, which they share."""
 
@@ -50,7 +52,7 @@ def make_accounts(
     """The accounts of a step from its budget; `shares` are the weights by which instructions share rows of OF_INSTRUCTIONS."""
     accounts: dict[Source, Account] = {("outside", *row): Account(row, ns, ns) for row, ns in outside.items() if ns > 0}
     for row in dict.fromkeys((*typical, *mean)):
-        if row[0] in (FLOOR, NOT_RECORDED):
+        if row[0] in (FLOOR, NOT_RECORDED) or row == WHOLE_GRAPHS:
             continue
         ns, average = typical.get(row, 0.0), mean.get(row, 0.0)
         weights: Mapping[Source, float] | None = shares.get(row)
@@ -119,21 +121,35 @@ def claimed_ns(step: Step, claims: Mapping[Source, float]) -> float:
     return sum(step.accounts[source].ns * share for source, share in claims.items() if source in step.accounts)
 
 
-def settle(accounts: Mapping[Source, Account], findings: Iterable[Finding]) -> list[Finding]:
-    """Findings with what they account for: each claim cut to what the findings before left, and the gain cut in proportion.
+def settle(
+    accounts: Mapping[Source, Account], findings: Iterable[Finding], left: Mapping[Source, float] | None = None
+) -> tuple[list[Finding], dict[Source, float]]:
+    """Findings with what they account for: each claim cut to what those before left, and the gain cut in proportion; and what is left.
 
-    `explained_ns` is then the time of the cause in the typical step, disjoint from the others'; `explains` the same by row of the budget.
+    `left` are the shares of accounts that nobody has claimed yet, all of them where it is None. `explained_ns` is then the time of the
+    cause in the typical step, disjoint from the others'; `explains` the same by row of the budget.
     """
-    left = dict.fromkeys(accounts, 1.0)
+    rest = dict.fromkeys(accounts, 1.0) if left is None else dict(left)
     settled = []
     for finding in findings:
         taken: dict[Source, float] = {}
         for source, wanted in finding.claims.items():
-            share = min(wanted, left.get(source, 0.0))
+            share = min(wanted, rest.get(source, 0.0))
             if share > 0:
-                taken[source], left[source] = share, left[source] - share
+                taken[source], rest[source] = share, rest[source] - share
         settled.append(_with_claims(finding, taken, accounts))
-    return settled
+    return settled, rest
+
+
+def unclaimed(step: Step, records: Iterable[Record], left: Mapping[Source, float]) -> list[Record]:
+    """The instructions of which at least half of what they take above their floor is accounted for by nobody yet."""
+
+    def is_left(record: Record) -> bool:
+        sources = [source for source in work_of(step, [record]) if step.accounts[source].ns > 0]
+        whole = sum(step.accounts[source].ns for source in sources)
+        return bool(sources) and sum(step.accounts[source].ns * left.get(source, 0.0) for source in sources) >= 0.5 * whole
+
+    return [record for record in records if is_left(record)]
 
 
 def _with_claims(finding: Finding, taken: Mapping[Source, float], accounts: Mapping[Source, Account]) -> Finding:

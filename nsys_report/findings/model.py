@@ -48,6 +48,7 @@ class Elsewhere:
     gain_ns: float | None
     executions: int
     places: tuple[Place, ...] = ()
+    explains: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     @property
     def module(self) -> str | None:
@@ -93,6 +94,8 @@ class Finding:
     """The same by row (category, part) of the program's budget."""
     gain_ns: float | None = None
     """None where the capture cannot decide it; `to_capture` says what would."""
+    tried: str = ""
+    """What came of the remedy where it was tried, "untried" where nobody has; "" for a finding that promises no time."""
     share: float | None = None
     """The gain as a share of the program's typical step, 0 to 1."""
     tokens_per_s: float | None = None
@@ -100,6 +103,8 @@ class Finding:
     place_count: int = 0
     """Instructions that it rests on, shown or not."""
     also: tuple[Elsewhere, ...] = ()
+    stake_ns: float = 0.0
+    """Where the gain is undecided, the time of its cause over the capture, which it is ranked by."""
     total_gain_ns: float = 0.0
     """What it would give back over the capture, `also` included, time that steps of several programs share counted once; 0 if undecided."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from hlo_mapping.dump.debug_options import read_debug_options
 from hlo_mapping.dump.program import Program
 from hlo_mapping.ir import Module
 from nsys_report.analysis.attribution import windows
@@ -75,6 +76,14 @@ class Step:
         return self.key.hlo_module or "unknown program"
 
     @cached_property
+    def _flags(self) -> Mapping[str, tuple[str, ...]]:
+        return read_debug_options(self.program) if self.program is not None else {}
+
+    def flag(self, name: str) -> str | None:
+        """The value of a flag of XLA that the program was compiled with; None where it has its default, or nobody knows."""
+        return next(iter(self._flags.get(name, ())), None)
+
+    @cached_property
     def flow(self) -> Flow | None:
         """Who writes and who reads its values; None without a module."""
         return flow_of(self.module)
@@ -132,6 +141,8 @@ class Context:
     health: Health
     view: View
     steps: tuple[Step, ...]
+    helpers: tuple[Step, ...] = ()
+    """Programs that take next to no time of the device and yet have long steps: they run once in each step of another."""
 
     @property
     def roof(self) -> float | None:
@@ -185,6 +196,18 @@ class Context:
         """Thread blocks of one launch of an instruction; None where the capture does not say."""
         return self._blocks.get((step.number, int(record["instruction_id"])))
 
+    def pauses(self, step: Step, longest: float) -> tuple[float, float]:
+        """Gaps of up to `longest` ns between activities of a program's executions: how many in one, and their time in one, ns."""
+        view, number, total = self.view, 0, 0
+        mine = self.in_step(step)
+        for device in range(len(view.devices)):
+            rows = np.flatnonzero(view.device == device)
+            reach = np.maximum.accumulate(view.end[rows]) if len(rows) else rows
+            gap = view.start[rows[1:]] - reach[:-1]
+            inside = mine[rows[1:]] & (view.execution[rows[1:]] == view.execution[rows[:-1]]) & (gap > 0) & (gap <= longest)
+            number, total = number + int(inside.sum()), total + int(gap[inside].sum())
+        return number / step.executions, total / step.executions
+
     def in_step(self, step: Step) -> Flags:
         """The activities of a program's complete executions."""
         module = np.append(self.view.executions.module, -1)
@@ -197,8 +220,13 @@ def make_context(joined: Joined, results: AnalysisResults, health: Health) -> Co
     if health.is_damaged:
         return Context(joined, results, health, view, ())
     rows = {_key(row): row for row in results.steps.to_pylist()}
-    worth = [row for row in _worth_looking_at(results.modules.to_pylist()) if _key(row) in rows]
-    return Context(joined, results, health, view, tuple(_step(joined, results, view, row, rows[_key(row)]) for row in worth))
+    modules = [row for row in results.modules.to_pylist() if _key(row) in rows]
+    worth = _worth_looking_at(modules)
+    longest = max((rows[_key(row)]["typical_ns"] for row in modules), default=0.0)
+    least = threshold("programs", "least_step") * longest
+    helping = [row for row in modules if row not in worth and rows[_key(row)]["typical_ns"] >= least]
+    steps, helpers = (tuple(_step(joined, results, view, row, rows[_key(row)]) for row in some) for some in (worth, helping))
+    return Context(joined, results, health, view, steps, helpers)
 
 
 def _worth_looking_at(modules: Sequence[Record]) -> list[Record]:

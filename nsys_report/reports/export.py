@@ -65,7 +65,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "confidence": finding.confidence,
         "explained_ns": finding.explained_ns,
         "gain_ns": finding.gain_ns,
-        "explains": [{"category": category, "part": part, "ns": ns} for (category, part), ns in finding.explains.items()],
+        "tried": finding.tried or None,
+        "explains": _rows(finding.explains),
         "gains": _facts(finding.gains),
         "why": finding.why,
         "remedy": finding.remedy,
@@ -83,9 +84,14 @@ def _elsewhere(other: Elsewhere) -> dict[str, Any]:
         "explained_ns": other.explained_ns,
         "gain_ns": other.gain_ns,
         "executions": other.executions,
+        "explains": _rows(other.explains),
         "instructions": [place.hlo_instruction for place in other.places],
         "text": other.words,
     }
+
+
+def _rows(explains: Mapping[tuple[str, str], float]) -> list[dict[str, Any]]:
+    return [{"category": category, "part": part, "ns": ns} for (category, part), ns in explains.items()]
 
 
 def _section(section: Section) -> dict[str, Any]:

@@ -39,7 +39,9 @@ def test_a_cause_in_two_programs_is_one_finding() -> None:
     made = findings("serve")
     waiting = made["waiting-for-host"]
     assert waiting.hlo_module == "jit_decode_step"
-    assert [other.hlo_module for other in waiting.also] == ["jit_prefill_chunk"]
+    assert waiting.also[0].hlo_module == "jit_prefill_chunk"
+    assert {other.hlo_module for other in waiting.also[1:]} == {"jit_stage"}, "which run in its steps, and gain nothing by themselves"
+    assert all(other.gain_ns is None for other in waiting.also[1:])
     assert waiting.total_gain_ns == pytest.approx(
         waiting.gain_ns * waiting.executions + waiting.also[0].gain_ns * waiting.also[0].executions
     )

@@ -55,15 +55,16 @@ def test_no_moment_is_claimed_twice_and_a_gain_shrinks_with_its_claims() -> None
     one, other = ("part", "host", "host_work"), ("part", "copies", "to_host")
     accounts = {one: Account(("host", "host_work"), 100.0, 100.0), other: Account(("copies", "to_host"), 100.0, 100.0)}
     everything = {one: 1.0, other: 1.0, ("part", "no", "such"): 1.0}
-    first, second = settle(accounts, [finding("a", {one: 0.75}, 75.0), finding("b", everything, 80.0)])
+    (first, second), left = settle(accounts, [finding("a", {one: 0.75}, 75.0), finding("b", everything, 80.0)])
     assert (first.explained_ns, first.gain_ns) == (75.0, 75.0)
     assert (second.explained_ns, second.gain_ns) == (125.0, 50.0)
+    assert left == {one: 0.0, other: 0.0}
     assert second.explains == {("host", "host_work"): 25.0, ("copies", "to_host"): 100.0}
 
 
 def test_a_gain_that_nobody_knows_stays_unknown() -> None:
     one = ("part", "host", "host_work")
-    (only,) = settle({one: Account(("host", "host_work"), 10.0, 10.0)}, [finding("a", {one: 1.0})])
+    (only,), _ = settle({one: Account(("host", "host_work"), 10.0, 10.0)}, [finding("a", {one: 1.0})])
     assert only.gain_ns is None and only.explained_ns == 10.0
 
 

@@ -57,8 +57,8 @@ def test_the_first_findings_are_those_of_the_paper(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["train", "train_host", "sharded_nocb", "threads"])
-def test_nothing_else_is_invented(name: str) -> None:
-    assert len(findings(name)) == len(FIRST[name])
+def test_nothing_is_said_of_caches_and_attention_where_there_are_none(name: str) -> None:
+    assert not {"cache-copied", "cache-reordered", "context-gathered", "scores-written", "logits-to-host"} & set(findings(name))
 
 
 @pytest.mark.parametrize("name", ["decode", "decode_nocb", "serve", "decode_scan_nocb", "cublas_nocb"])
@@ -152,9 +152,10 @@ def test_a_loop_run_from_the_host() -> None:
 
 def test_where_launches_set_the_pace_shorter_kernels_are_no_sure_gain() -> None:
     """Without graphs the GPU waits longer for launches than its kernels take; with one launch a step it does not."""
-    assert findings("decode_nocb")["split-product"].confidence == "possible"
-    assert findings("decode_scan_nocb")["split-product"].confidence == "likely", "1.0 ms of kernels, 0.5 ms waiting for launches"
-    assert findings("decode")["split-product"].confidence == "likely"
+    pace = "launches set this program's pace"
+    assert pace in findings("decode_nocb")["split-product"].basis
+    assert pace not in findings("decode_scan_nocb")["split-product"].basis, "1.0 ms of kernels, 0.5 ms waiting for launches"
+    assert pace not in findings("decode")["split-product"].basis
 
 
 def test_all_training_state_crosses_the_host() -> None:
@@ -268,9 +269,9 @@ def test_savings_over_the_capture_are_less_than_it_lasts(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FIRST)
-def test_the_order_is_by_what_is_gained_over_the_capture(name: str) -> None:
-    gains = [finding.total_gain_ns for finding in analysis(name).findings]
-    assert gains == sorted(gains, reverse=True)
+def test_the_order_is_by_what_is_at_stake_over_the_capture(name: str) -> None:
+    stakes = [finding.total_gain_ns if finding.gain_ns is not None else finding.stake_ns for finding in analysis(name).findings]
+    assert stakes == sorted(stakes, reverse=True)
 
 
 def test_places_are_instructions_of_the_module() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
-from nsys_report.findings.model import Finding
+from nsys_report.findings.model import Finding, Source
 from nsys_report.findings.rules import (
     caches,
     capture,
@@ -64,8 +64,14 @@ DEVICE_RULES: tuple[Callable[[Context, Step], Iterator[Finding]], ...] = (
     slow.slow_algorithms,
     loops.repeated_work,
     loops.batchable_products,
+)
+"""Rules about what an execution does on the device."""
+
+REST_RULES: tuple[Callable[[Context, Step, Mapping[Source, float]], Iterator[Finding]], ...] = (
     traffic.written_intermediates,
     products.below_roof,
     slow.slow_kernels,
+    kernels.pauses,
+    slow.near_roof,
 )
-"""Rules about what an execution does on the device."""
+"""Rules about what is left of the step, which see what nobody has claimed yet."""

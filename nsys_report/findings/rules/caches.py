@@ -10,6 +10,7 @@ from nsys_report.findings.ledger import work_of
 from nsys_report.findings.model import Finding
 from nsys_report.findings.overlap import alone_ns
 from nsys_report.findings.parts import by_time, launches, moved, places
+from nsys_report.findings.rules.kernels import is_small
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import duration, size, things
@@ -183,9 +184,9 @@ def gathered_context(context: Context, step: Step) -> Iterator[Finding]:
 
 def written_scores(context: Context, step: Step) -> Iterator[Finding]:
     """Attention whose scores are written to memory between its two products."""
-    between = [r for r in step.of("attention", "softmax") if _moves_scores(context, r)]
+    between = [r for r in step.of("attention", "softmax") if not is_small(context, r)]
     gain, total = alone_ns(context, step, between), moved(between)
-    if not between or gain < threshold("attention", "least_share") * step.kernel_ns:
+    if not any(_moves_scores(context, r) for r in between) or gain < threshold("attention", "least_share") * step.kernel_ns:
         return
     yield Finding(
         slug="scores-written",
@@ -200,7 +201,7 @@ def written_scores(context: Context, step: Step) -> Iterator[Finding]:
         ),
         confidence="likely",
         basis="The time of the kernels between the two products, none of which a fused kernel needs",
-        claims=work_of(step, between),
+        claims=work_of(step, between) | work_of(step, step.of("attention", "product"), "traffic"),
         gain_ns=gain,
         facts=(
             Fact("bytes", "scores moved", total, "bytes"),

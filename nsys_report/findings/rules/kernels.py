@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from nsys_report.fact import Fact
-from nsys_report.findings.ledger import work_of
-from nsys_report.findings.model import Finding
+from nsys_report.findings.ledger import all_of, work_of
+from nsys_report.findings.model import Finding, Source
 from nsys_report.findings.parts import launches, moved, places
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
@@ -16,7 +16,7 @@ from nsys_report.words import count, duration, size
 
 def small_kernels(context: Context, step: Step) -> Iterator[Finding]:
     """Many kernels that move next to nothing: each takes what a kernel takes at least."""
-    mine = step.where(lambda r: r["activity"] == "kernel" and _is_small(context, r))
+    mine = step.where(lambda r: r["activity"] == "kernel" and is_small(context, r))
     number, time = launches(mine), sum(step.spent(r) for r in mine)
     if number < threshold("kernels", "least_small") or time < threshold("kernels", "least_small_share") * step.kernel_ns:
         return
@@ -32,10 +32,7 @@ def small_kernels(context: Context, step: Step) -> Iterator[Finding]:
             f"They take {duration(time / number)} each and move {size(moved(mine))} in all, which the memory does in "
             f"{duration(context.bytes_ns(moved(mine)))}: the shortest takes {duration(least)}, for next to nothing ({kinds})."
         ),
-        remedy=(
-            "Fewer, larger kernels: let norms, rotary embedding, residual adds and cache writes fuse with their neighbours (one write for "
-            "keys and values, one kernel for a norm), batch more rows, or write the layer's chain as one kernel."
-        ),
+        remedy=_remedy(details),
         confidence="possible",
         basis=f"{count(round(number))} launches at the {duration(least)} of the shortest of them: what fusing every one of them would save",
         claims=work_of(step, mine),
@@ -50,7 +47,50 @@ def small_kernels(context: Context, step: Step) -> Iterator[Finding]:
     )
 
 
-def _is_small(context: Context, record: Record) -> bool:
+_FUSED = (
+    (("norm",), "a norm in one kernel"),
+    (("rope",), "rotary embedding with the product before it"),
+    (("entry",), "one write for keys and values"),
+    (("elementwise", "residual", "activation", "broadcast", "copy", "slice", "update", "index"), "elementwise work with its neighbours"),
+    (("reduce", "softmax"), "reductions with what they reduce"),
+    (("loop control",), "several iterations in one (unroll the loop's body)"),
+    (("product",), "products that share an input in one"),
+)
+"""By the details of the kernels found, what to fuse."""
+
+
+def _remedy(details: Counter[str]) -> str:
+    fused = [words for kinds, words in _FUSED if any(details[kind] for kind in kinds)]
+    chain = f" ({', '.join(fused[:4])})" if fused else ""
+    return f"Fewer, larger kernels{chain}: let them fuse, give each more rows (a larger batch), or write the chain as one kernel."
+
+
+def pauses(context: Context, step: Step, left: Mapping[Source, float]) -> Iterator[Finding]:
+    """The device's short pauses between the activities of an execution: each starts when the one before has ended."""
+    row = ("idle", "between_activities")
+    number, time = context.pauses(step, threshold("kernels", "longest_pause_ns"))
+    idle = step.part(row)
+    if not number or not idle or time < threshold("kernels", "least_pause_share") * step.wall_ns:
+        return
+    yield Finding(
+        slug="pauses-between-kernels",
+        title=f"{count(round(number))} short pauses between kernels leave the GPU idle {duration(time)} of each step",
+        why=f"A kernel starts when the one before it has ended and its writes are seen: {duration(time / number)} each on average, beside "
+        f"{duration(step.kernel_ns)} of kernels.",
+        remedy="Fewer, larger kernels: what fuses needs no pause. Independent work on further streams fills them.",
+        confidence="possible",
+        basis=f"Pauses of up to {duration(threshold('kernels', 'longest_pause_ns'))} within executions, of work launched in time",
+        claims=all_of(step, row, share=min(time / idle, 1.0)),
+        gain_ns=min(time, idle),
+        facts=(
+            Fact("pauses", "pauses", number, "count"),
+            Fact("time_ns", "idle in them", time, "ns"),
+            Fact("each_ns", "one of them", time / number, "ns"),
+        ),
+    )
+
+
+def is_small(context: Context, record: Record) -> bool:
     """Whether an instruction's launches are short and their bytes, which must be known, do not explain it."""
     each = record["time_per_execution_ns"] / record["launches_per_execution"]
     if each > threshold("kernels", "small_ns") or record["bytes_accessed"] is None:

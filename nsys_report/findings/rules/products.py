@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from hlo_mapping.classification.reasons import SUMS_SPLIT_PRODUCT, is_written_out
 from hlo_mapping.ir import Module
 from nsys_report.fact import Fact
-from nsys_report.findings.ledger import work_of
-from nsys_report.findings.model import Finding
+from nsys_report.findings.ledger import unclaimed, work_of
+from nsys_report.findings.model import Finding, Source
 from nsys_report.findings.overlap import alone_ns
 from nsys_report.findings.parts import by_time, launches, moved, places
 from nsys_report.findings.step import Context, Record, Step
@@ -117,29 +117,39 @@ def _largest_operand(step: Step, record: Record) -> int:
 def _rate_of_other_products(step: Step, left_out: Sequence[Record]) -> float | None:
     """Bytes a second of the program's other weight products that take longer than a small kernel; None where it has none."""
     names = {record["instruction_id"] for record in left_out}
-    whole = [r for r in step.of("weights", "product") if r["instruction_id"] not in names and _is_judged(step, r)]
+    whole = [r for r in step.of("weights", "product") if r["instruction_id"] not in names and _is_judged(step, r) and _is_large(r)]
     time = sum(step.spent(r) for r in whole)
     return moved(whole) * 1e9 / time if time else None
 
 
 def _is_judged(step: Step, record: Record) -> bool:
-    """Whether an instruction is a product with a roof, large enough that its launch does not decide, and not faster than the roof."""
+    """Whether an instruction is a product with a roof, and not faster than it."""
     roof = step.roofs.get(record["instruction_id"])
-    if not record["flops"] or roof is None or roof["above_roof"]:
-        return False
-    if roof["roof"] == "compute" and roof["roof_kind"] not in ("measured", "given"):
-        return False  # nobody has shown that products reach a nominal compute ceiling
+    return bool(record["flops"]) and roof is not None and not roof["above_roof"]
+
+
+def _is_large(record: Record) -> bool:
+    """Whether its launch does not decide what a kernel takes."""
     return bool(record["time_per_execution_ns"] > threshold("kernels", "small_ns") * record["launches_per_execution"])
 
 
-def below_roof(context: Context, step: Step) -> Iterator[Finding]:
+def _reachable_ns(step: Step, record: Record) -> float:
+    """What a good kernel takes: a share of a roof that somebody measured, less of one that stands in a data sheet."""
+    roof = step.roofs[record["instruction_id"]]
+    nominal = roof["roof"] == "compute" and roof["roof_kind"] not in ("measured", "given")
+    reachable = threshold("products", "reachable_nominal") if nominal else threshold("products", "reachable")
+    return float(roof["roof_time_ns"] / reachable)
+
+
+def below_roof(context: Context, step: Step, left: Mapping[Source, float]) -> Iterator[Finding]:
     """Products that take much longer than their bytes and their arithmetic: calls of a library, and XLA's own kernels."""
-    far, reachable = threshold("products", "far_below"), threshold("products", "reachable")
-    slow = [r for r in step.instructions if _is_whole_product(r) and _is_judged(step, r) and _share_of_roof(step, r) < far]
+    far = threshold("products", "far_below")
+    products = [r for r in unclaimed(step, step.instructions, left) if _is_whole_product(r) and _is_judged(step, r)]
+    slow = [r for r in products if _share_of_roof(step, r) < far]
     for library in (True, False):
         mine = [r for r in slow if _is_library(r) == library]
         roof = sum(step.roofs[r["instruction_id"]]["roof_time_ns"] for r in mine)
-        gain = alone_ns(context, step, mine) - roof / reachable
+        gain = alone_ns(context, step, mine) - sum(_reachable_ns(step, r) for r in mine)
         if mine and gain >= threshold("products", "least_share") * step.kernel_ns:
             yield _below_roof(step, mine, library, roof, gain)
 
@@ -156,20 +166,10 @@ def _below_roof(step: Step, mine: Sequence[Record], library: bool, roof: float, 
         slug="library-below-roof" if library else "product-below-roof",
         title=f"{things(len(mine), kind)} {reach.format(share(roof / time))}",
         why=f"{duration(time)} a step, where {bound} would take {duration(roof)}.",
-        remedy=(
-            "Give each convolution more work: a larger batch, channels in multiples of 8 (of 64 better) with the channel as the last "
-            "dimension, fewer groups; and let the autotuner choose among cuDNN's engines (--xla_gpu_autotune_level=4)."
-            if convolutions
-            else "Let XLA's own kernels compete (--xla_gpu_enable_triton_gemm=true, which is the default, and autotuning on), or reshape "
-            "the call: libraries are tuned for large square products, not for a few rows or small batches of them."
-            if library
-            else "Let the autotuner look further (--xla_gpu_autotune_level=4, --xla_gpu_exhaustive_tiling_search=true), compare with the "
-            "library (--xla_gpu_enable_triton_gemm=false), or write this shape by hand; weights converted inside the product keep the "
-            "loads waiting, so compare with weights stored in the type that is multiplied."
-        ),
+        remedy=_remedy(step, mine, library, convolutions),
         confidence="likely" if library else "possible",
         basis=f"Their time less that of {threshold('products', 'reachable') * 100:.0f} % of the roof",
-        claims=work_of(step, mine),
+        claims=work_of(step, mine, "below_roof", "kernels"),
         gain_ns=gain,
         facts=(
             Fact("time_ns", "time", time, "ns"),
@@ -180,6 +180,34 @@ def _below_roof(step: Step, mine: Sequence[Record], library: bool, roof: float, 
         ),
         places=places(step, sorted(mine, key=lambda r: -step.roofs[r["instruction_id"]]["headroom_ns"])),
     )
+
+
+def _remedy(step: Step, mine: Sequence[Record], library: bool, convolutions: bool) -> str:
+    """What to try, less what the program was compiled with already."""
+    own = step.flag("xla_gpu_enable_triton_gemm") != "false"
+    level = step.flag("xla_gpu_autotune_level")
+    parts = ["leave --xla_gpu_autotune_level at its default of 4"] if level is not None and level < "4" else []
+    if convolutions:
+        parts += ["give each convolution more work: a larger batch, channels in multiples of 8 (of 64 better) with the channel as the last "
+                  "dimension, fewer groups"]  # fmt: skip
+    elif library:
+        parts += [] if own else ["let XLA's own kernels compete (drop --xla_gpu_enable_triton_gemm=false)"]
+        parts += ["reshape the call: libraries are tuned for large square products, not for a few rows or small batches of them"]
+    else:
+        exhaustive = step.flag("xla_gpu_exhaustive_tiling_search") == "true"
+        parts += [] if exhaustive else ["let the autotuner look further (--xla_gpu_exhaustive_tiling_search=true)"]
+        parts += ["compare with the library (--xla_gpu_enable_triton_gemm=false), or write this shape by hand"]
+        if any("convert" in step.opcodes(r) and r["weight_bytes"] for r in mine):
+            parts += [
+                "weights converted inside the product keep the loads waiting: compare with weights stored in the type that is multiplied"
+            ]
+    wide = [r for r in mine if step.arithmetic_ns(r) and (r["dot_type"] or "").startswith("f32,f32")]
+    if wide:
+        parts += [
+            f"bf16 operands halve the arithmetic of the f32 ones, {duration(sum(step.arithmetic_ns(r) for r in wide) / 2)} less at the roof"
+        ]
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _is_whole_product(record: Record) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from nsys_report.fact import Fact
 from nsys_report.findings.flow import Flow, Passed
-from nsys_report.findings.ledger import claimed_ns, work_of
+from nsys_report.findings.ledger import claimed_ns, unclaimed, work_of
 from nsys_report.findings.model import Finding, Source
 from nsys_report.findings.parts import by_time, places
 from nsys_report.findings.step import Context, Record, Step
@@ -16,19 +16,21 @@ from nsys_report.units import count, duration, size, things
 _SHOWN = 3
 
 
-def written_intermediates(context: Context, step: Step) -> Iterator[Finding]:
+def written_intermediates(context: Context, step: Step, left: Mapping[Source, float]) -> Iterator[Finding]:
     """Large arrays written by one kernel and read by the next, and all the time of kernels that do little else."""
     flow = step.flow
     if flow is None or context.roof is None:
         return
     records = {record["hlo_instruction"]: record for record in step.instructions}
     values = _large(context, step, flow, records)
-    moved = _moved(values, records)
+    mine = unclaimed(step, step.instructions, left)
+    moved = _moved(values, {record["hlo_instruction"]: record for record in mine})
     claims = _claims(context, step, moved, records)
     time, total = claimed_ns(step, claims), sum(moved.values())
     if not claims or time < threshold("traffic", "least_share") * step.kernel_ns:
         return
-    mine = [records[name] for name in moved]
+    values = [value for value in values if {value.writer, *value.readers} & moved.keys()]
+    fusible = _fusible_share(values, records)
     looped = any(flow.is_in_loop(value.writer) for value in values)
     yield Finding(
         slug="intermediates-written",
@@ -42,9 +44,10 @@ def written_intermediates(context: Context, step: Step) -> Iterator[Finding]:
         "reductions over a tile as it is made), or keep the array in half precision, which halves its traffic"
         + ("; what is the same in each iteration can be computed once before the loop." if looped else "."),
         confidence="possible",
-        basis="Time of these bytes at the ceiling, and of kernels that do little else than move them; all of it is an upper bound",
+        basis="Time of these bytes at the ceiling, and of kernels that do little else than move them, as far as neither side is a product; "
+        "all of that is an upper bound",
         claims=claims,
-        gain_ns=time,
+        gain_ns=time * fusible if fusible else None,
         facts=(
             Fact("bytes", "bytes written and read back", total, "bytes"),
             Fact("arrays", "arrays", len(values), "count"),
@@ -55,7 +58,8 @@ def written_intermediates(context: Context, step: Step) -> Iterator[Finding]:
                 for n, v in enumerate(values[:_SHOWN], 1)
             ),
         ),
-        places=places(step, by_time(step, mine)),
+        to_capture="" if fusible else "write such a chain as one kernel, and capture both",
+        places=places(step, by_time(step, [records[name] for name in moved])),
     )
 
 
@@ -71,6 +75,17 @@ def _bytes(value: Passed, records: Mapping[str, Record]) -> float:
     """What an array moves in a step: written once an execution of its writer, read by each reader."""
     names = [*(() if value.is_result else (value.writer,)), *value.readers]
     return sum(value.bytes * records[name]["launches_per_execution"] for name in names if name in records)
+
+
+def _fusible_share(values: list[Passed], records: Mapping[str, Record]) -> float:
+    """The share of the arrays' bytes of which neither writer nor any reader is a product or a library's call: those fuse least."""
+    total = sum(_bytes(value, records) for value in values)
+    plain = [v for v in values if not any(_multiplies(records[name]) for name in (v.writer, *v.readers) if name in records)]
+    return sum(_bytes(value, records) for value in plain) / total if total else 0.0
+
+
+def _multiplies(record: Record) -> bool:
+    return bool(record["flops"]) or record["opcode"] == "custom-call"
 
 
 def _moved(values: list[Passed], records: Mapping[str, Record]) -> dict[str, float]:
