@@ -159,7 +159,7 @@ class CaptureInfo:
     time_shift_ns: int
     clock_offset: ClockOffset | None
     """Where activities start before the call that launched them: by how much the GPU's clock is early; None where order holds."""
-    partial_export: bool
+    partial_export: bool = False
     """True when the export was filtered by table or time, so that absent rows prove nothing."""
 
 

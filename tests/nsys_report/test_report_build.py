@@ -25,7 +25,7 @@ from nsys_report.selection import Selection
 from tests.nsys_report.joined_samples import copy, fact, joined, kernel
 
 GPU = Gpu(0, 1, "NVIDIA H200", None, None, None, None, None)
-INFO = CaptureInfo("2025.3.2", "3.20.3", (GPU, GPU), None, "node", (0, 2_000_000), 0, False)
+INFO = CaptureInfo("2025.3.2", "3.20.3", (GPU, GPU), None, "node", (0, 2_000_000), 0, None)
 FACTS = [
     fact("dot.1", kernel_class="weights", class_detail="projection", bytes_accessed=1_200_000, weight_bytes=1_000_000, kv_read_bytes=0,
          kv_write_bytes=0, flops=2_000_000),
