@@ -20,7 +20,7 @@ def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """80 columns, no colour, UTC: what a test sees does not depend on who runs it."""
     for name, value in {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb", "TZ": "UTC", "LC_ALL": "C.UTF-8"}.items():
         monkeypatch.setenv(name, value)
-    for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"):
+    for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS", "NSYS_REPORT_DEBUG"):
         monkeypatch.delenv(name, raising=False)
 
 
