@@ -30,6 +30,7 @@ CATEGORIES = {
     "traffic": "bytes moved above the floor, at the ceiling, by class and detail",
     "below_roof": "time of kernels above what their bytes and arithmetic take, by class",
     "kernels": "time of kernels whose bytes are unknown, by class",
+    "not_recorded": "work in branches and loop bodies of graphs that the capture holds no record of",
     "other_executions": "kernels of other executions, or of none, that ran in between",
     "copies": "copies that no kernel hides, and the time to issue them",
     "idle": "the device's pauses between activities that had been launched in time, and loop conditions read back",

@@ -17,7 +17,11 @@ from nsys_report.analysis.view import Ints, View
 BUDGET = pa.schema(
     [
         *MODULE_KEY,
-        column("category", WORD, "floor, traffic, below_roof, kernels, other_executions, copies, idle, launch, host, compile, profiler"),
+        column(
+            "category",
+            WORD,
+            "the key of a category (nsys_report.analysis.budget.CATEGORIES)",
+        ),
         column("part", WORD, "the part within the category: class, class and detail, direction of a copy, or cause of idle time"),
         column("typical_ns", pa.float64(), "mean over the middle half of steps by wall time; the parts add up to the typical step"),
         column("mean_ns", pa.float64(), "mean over all steps; the parts add up to the mean step"),

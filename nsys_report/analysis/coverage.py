@@ -21,6 +21,8 @@ EXACT, DOUBTFUL = 0.99, 0.5
 """Confidence from which a match is exact, and below which it is doubtful; between them it rests on order."""
 
 CERTAINTIES = ("exact", "by_order", "doubtful", "not_joined", "autotuning", "outside")
+NOT_RECORDED = "not_recorded"
+"""Certainty of the work that the capture holds no record of (cause not_recorded of idle time)."""
 
 
 def coverage_table(view: View) -> pa.Table:
@@ -34,8 +36,39 @@ def coverage_table(view: View) -> pa.Table:
     return pa.concat_tables([_grouped(view, groups, s) for s in (np.full(len(scope), outside + 2), scope)])
 
 
+def with_unrecorded(coverage: pa.Table, hidden_ns: int) -> pa.Table:
+    """The table with the time of work that was not recorded as rows of the scopes `total` and `outside`; none where there is none."""
+    if not hidden_ns or not len(coverage):
+        return coverage
+    scope = np.array(coverage["scope"].to_pylist(), object)
+    time = coverage["kernel_time_ns"].to_numpy(zero_copy_only=False)
+    shares = coverage["time_share"].to_numpy(zero_copy_only=False).copy()
+    parts = [coverage]
+    for name in ("total", "outside"):
+        mine = scope == name
+        whole = int(time[mine].sum()) + hidden_ns
+        shares[mine] = time[mine] / whole
+        row = {
+            **module_columns([OUTSIDE]),
+            "scope": [name],
+            "match_method": words(np.array([-1]), []),
+            "certainty": [NOT_RECORDED],
+            "kernels": pa.nulls(1, pa.int64()),
+            "kernel_time_ns": [hidden_ns],
+            "time_share": [hidden_ns / whole],
+            "confidence_mean": pa.nulls(1, pa.float64()),
+        }
+        parts.append(table(COVERAGE, row))
+    at = COVERAGE.get_field_index("time_share")
+    parts[0] = coverage.set_column(at, COVERAGE.field(at), pa.array(shares))
+    return pa.concat_tables(parts).unify_dictionaries()
+
+
 def joined_share(coverage: pa.Table) -> float | None:
-    """Share of the kernel time joined with confidence 0.5 or more, the autotuner's left out; None without kernels."""
+    """Share of the kernel time joined with confidence 0.5 or more, the autotuner's left out; None without kernels.
+
+    Work that was not recorded counts as not joined.
+    """
     total = coverage.filter(pc.equal(coverage["scope"].cast(pa.string()), "total"))
     certainty = np.array(total["certainty"].to_pylist(), object)
     time = total["kernel_time_ns"].to_numpy(zero_copy_only=False)

@@ -17,7 +17,10 @@ import pyarrow as pa
 from nsys_report.analysis import causes
 from nsys_report.analysis.causes import CAUSES, CODES
 from nsys_report.analysis.intervals import EMPTY, Ranges, before, intersect, subtract, union, union_of
-from nsys_report.analysis.view import Coded, Flags, Ints, View, coded, ints
+from nsys_report.analysis.view import Coded, Flags, Floats, Ints, View, coded, ints
+
+_FEW = 2
+"""A gap of up to so many times the shortest after a condition is set is the conditional node's own: they vary by that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class _LaunchTimes:
     end: Ints
     to_host: Flags
     readback: Flags
+    sets_condition: Flags
 
     @classmethod
     def of(cls, view: View) -> _LaunchTimes:
@@ -57,7 +61,9 @@ class _LaunchTimes:
         readback = np.zeros(len(start), np.bool_)
         rows = np.flatnonzero(to_host)
         readback[rows] = (view.cost("bytes")[0][rows] <= causes.READBACK_BYTES) & (view.execution[rows] >= 0)
-        return cls(known, end if returned.all() else np.where(returned, end, start), to_host, readback)
+        name = view.column("name")
+        sets_condition = np.array([*(bool(causes.SETS_CONDITION.match(word or "")) for word in name.words), False], np.bool_)[name.codes]
+        return cls(known, end if returned.all() else np.where(returned, end, start), to_host, readback, sets_condition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,8 @@ class _Launches:
     end: Ints
     execution: Ints
     cause: Ints
+    traced: Floats
+    """Share of a graph's launch call that goes to the recording of its nodes; 0 for other calls."""
     to_host: Flags
     to_device: Flags
     readback: Flags
@@ -83,10 +91,25 @@ class _Launches:
             end=calls.end[rows],
             execution=view.execution[rows],
             cause=causes.causes_of_launches(view.column("launch_api").take(rows), kind, pageable),
+            traced=_traced_share(view, calls, rows),
             to_host=calls.to_host[rows],
             to_device=_is_word(kind, "HtoD"),
             readback=calls.readback[rows],
         )
+
+
+def _traced_share(view: View, calls: _LaunchTimes, rows: Ints) -> Floats:
+    """Of each row's launch call the share that goes to the recording of the nodes that it launched, each of NODE_TRACE_NS."""
+    table = view.joined.activities
+    start = ints(table, "launch_start_ns")[0]
+    nodes = table["graph_node_id"].is_valid().to_numpy(zero_copy_only=False) & calls.recorded
+    if not nodes.any():
+        return np.zeros(len(rows))
+    launches, count = np.unique(start[nodes], return_counts=True)
+    at = np.minimum(np.searchsorted(launches, start[rows]), len(launches) - 1)
+    traced = np.where((launches[at] == start[rows]) & nodes[rows], count[at] * float(causes.NODE_TRACE_NS), 0.0)
+    took = np.maximum(calls.end[rows] - start[rows], 1)
+    return np.minimum(traced / took, 1.0)
 
 
 def _is_word(column: Coded, word: str) -> Flags:
@@ -121,13 +144,39 @@ def _idle_time(view: View, calls: _LaunchTimes, device: int) -> IdleTime:
     # Nearly all gaps are short pauses within a program that runs ahead: they need no further look.
     plain = calls.recorded[following] & (calls.end[following] <= low) & ~calls.to_host[following] & ~calls.readback[previous]
     pieces: list[list[Ranges]] = [[] for _ in CAUSES]
+    chosen = np.flatnonzero(plain & calls.sets_condition[previous])
+    for code, ranges in _conditional_pieces(view, low[chosen], high[chosen], previous[chosen], following[chosen]):
+        pieces[code].append(ranges)
+        plain[chosen] = False
     pieces[CODES["between_activities"]].append(Ranges(low[plain], high[plain]))
+    plain[chosen] = True
     left = np.flatnonzero(~plain)
     around = (_Launches.of(view, calls, side[left]) for side in (previous, following))
     others = _Gaps(low[left], high[left], *around)
     for code, ranges in (*_launch_pieces(others), *_host_pieces(view, device, others)):
         pieces[code].append(ranges)
     return IdleTime(device, tuple(p[0] if len(p) == 1 else union_of(*p) if p else EMPTY for p in map(_non_empty, pieces)))
+
+
+def _conditional_pieces(view: View, low: Ints, high: Ints, previous: Ints, following: Ints) -> Iterator[tuple[int, Ranges]]:
+    """The gaps after a graph's condition was set: the conditional node itself, and the work of its body that was not recorded.
+
+    A node takes as long as the shortest such gap of its program, CONDITIONAL_NODE_NS at most; what is over is its body's, unless the
+    body's kernels are recorded: those have no launch of their own (executions.graph_bodies), and follow in the same execution.
+    """
+    if not len(low):
+        return
+    run = view.execution[following]
+    within = (view.execution[previous] == run) & (run >= 0)
+    module = np.where(within, view.executions.module[run], -1)
+    shortest = np.full(len(view.modules) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(shortest, module, high - low)
+    node = np.minimum(np.minimum(shortest[module], causes.CONDITIONAL_NODE_NS), high - low)
+    follows_body = view.joined.activities["correlation_id"].is_null().to_numpy(zero_copy_only=False)[following]
+    hidden = within & ~follows_body & (high - low > _FEW * node)
+    node = np.where(hidden, node, high - low)
+    yield CODES["conditional_nodes"], Ranges(low, low + node)
+    yield CODES["not_recorded"], Ranges((low + node)[hidden], high[hidden])
 
 
 def _non_empty(pieces: list[Ranges]) -> list[Ranges]:
@@ -165,12 +214,14 @@ def _launch_pieces(gaps: _Gaps) -> Iterator[tuple[int, Ranges]]:
     readback, issued, following = _reads_back(gaps), _issued(gaps), gaps.following
     done = np.clip(following.end, issued, gaps.end)
     done = np.where(following.recorded, done, gaps.end)
-    during = np.where(readback, CODES["loop_readback"], following.cause)
+    during = np.where(readback & following.readback, CODES["loop_readback"], following.cause)
     after = np.where(_in_one_execution(gaps), CODES["launch_latency"], CODES["first_kernel_latency"])
     after = np.where(gaps.start >= done, CODES["between_activities"], after)
     after = np.where(following.to_host, CODES["waiting_for_result"], after)
-    after = np.where(readback, CODES["loop_readback"], after)
-    for low, high, cause in ((issued, done, during), (done, gaps.end, after)):
+    after = np.where(readback & following.readback, CODES["loop_readback"], after)
+    traced = issued + np.where(during == CODES["graph_launch"], (done - issued) * following.traced, 0).astype(np.int64)
+    tracing = np.full(len(during), CODES["node_tracing"])
+    for low, high, cause in ((issued, traced, tracing), (traced, done, during), (done, gaps.end, after)):
         for code in np.unique(cause[high > low]):
             chosen = (cause == code) & (high > low)
             yield int(code), Ranges(low[chosen], high[chosen])

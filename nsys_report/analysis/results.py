@@ -9,15 +9,17 @@ import pyarrow as pa
 from nsys_report.analysis.attribution import busy_times
 from nsys_report.analysis.budget import Budget, budget
 from nsys_report.analysis.budget_table import budget_tables
+from nsys_report.analysis.causes import CODES
 from nsys_report.analysis.ceilings import Ceilings
 from nsys_report.analysis.classes import class_times, classes_table, details_table
 from nsys_report.analysis.compute import compute_types, fact_dots, nanoseconds_per_flop
 from nsys_report.analysis.costs import alike, costs_of
-from nsys_report.analysis.coverage import coverage_table, joined_share
+from nsys_report.analysis.coverage import coverage_table, joined_share, with_unrecorded
 from nsys_report.analysis.devices import devices_table
 from nsys_report.analysis.host_gap import gap_parts, host_gaps
 from nsys_report.analysis.idle import IdleTime, idle_times
 from nsys_report.analysis.instructions import group_by_instruction, instructions_table
+from nsys_report.analysis.intervals import length
 from nsys_report.analysis.kernels import copies_table, kernels_table
 from nsys_report.analysis.layers import layer_tables
 from nsys_report.analysis.modules import modules_table
@@ -78,8 +80,9 @@ def analyse(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
     view = make_view(joined)
     costs = costs_of(view)
     same, times = alike(view, costs), class_times(view, costs)
-    coverage = coverage_table(view)
     idle, busy = idle_times(view), busy_times(view)
+    hidden = sum(length(i.by_cause[CODES["not_recorded"]]) for i in idle)
+    coverage = with_unrecorded(coverage_table(view), hidden)
     dots = fact_dots(joined)
     types = compute_types(joined, dots)
     stored = weight_types(joined)

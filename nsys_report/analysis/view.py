@@ -16,6 +16,7 @@ from nsys_report.joined import Joined
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 HOST_COPIES = frozenset({"HtoD", "HtoA", "DtoH", "AtoH", "HtoH", "UVM HtoD", "UVM DtoH"})
 """Kinds of copies that cross the host, which belong to no class of work."""

@@ -157,10 +157,10 @@ class CaptureInfo:
     span_ns: tuple[int, int] | None
     """First start and last end of GPU activities and API calls."""
     time_shift_ns: int
-    clock_offset: ClockOffset | None
-    """Where activities start before the call that launched them: by how much the GPU's clock is early; None where order holds."""
     partial_export: bool = False
     """True when the export was filtered by table or time, so that absent rows prove nothing."""
+    clock_offset: ClockOffset | None = None
+    """Where activities start before the call that launched them: by how much the GPU's clock is early; None where order holds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ CATEGORIES = {
     "traffic": "traffic above the floor",
     "below_roof": "kernels below the roof",
     "kernels": "kernels of unknown bytes",
+    "not_recorded": "not recorded",
     "other_executions": "other executions",
     "copies": "copies",
     "idle": "pauses inside",

@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from nsys_report.reports.model import Notice, Severity
+from nsys_report.units import duration
 
 if TYPE_CHECKING:
     from nsys_report.capture.health import Health
     from nsys_report.reports.build import Subject
 
 DUMP_FLAGS = "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_as_text'"
+WITHOUT_CONTROL_FLOW = "XLA_FLAGS=--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN"
+"""XLA's kinds of command buffers but CONDITIONAL and WHILE (xla/debug_options_flags.cc): the host then launches what they hold."""
 SEVERITIES: dict[str, Severity] = {"fatal": "error", "warning": "warning", "info": "info", "ok": "ok"}
 
 
@@ -19,8 +22,21 @@ def all_notices(subject: Subject) -> Iterable[Notice]:
     """Everything there is to say, the capture's own lacks first."""
     yield from health_notices(subject.health)
     yield from _xla(subject)
+    yield from _not_recorded(subject)
     for note in subject.joined.notes:
         yield Notice("join", _sentence(note), severity="warning")
+
+
+def _not_recorded(subject: Subject) -> Iterable[Notice]:
+    """Work of a graph's branches and loop bodies that the profiler left out: the GPU only looks idle there."""
+    rows = [r for r in subject.results.coverage.to_pylist() if (r["scope"], r["certainty"]) == ("total", "not_recorded")]
+    for row in rows:
+        text = (
+            f"About {duration(row['kernel_time_ns'])} of GPU work are not in the capture: branches or loop bodies inside CUDA graphs "
+            f"(conditional nodes), which this profiler did not record. Kernel times, bytes and classes leave them out."
+        )
+        hint = f"To see them, capture once with control flow outside the graphs: {WITHOUT_CONTROL_FLOW}."
+        yield Notice("not-recorded", text, hint, "warning")
 
 
 def health_notices(health: Health, everything: bool = False) -> Iterable[Notice]:

@@ -43,6 +43,7 @@ BUDGET = {
     "traffic": Colour("#8cc8ec", "#9ad4f5"),
     "below_roof": Colour("#e69f00", "#f0b840"),
     "kernels": Colour("#b5a88f", "#8d8470"),
+    "not_recorded": Colour("#a6761d", "#c99a45"),
     "other_executions": Colour("#cc79a7", "#dc98bf"),
     "copies": Colour("#d55e00", "#f08442"),
     "idle": Colour("#f0e442", "#f0e442"),

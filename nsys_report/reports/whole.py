@@ -75,6 +75,7 @@ CERTAINTIES = {
     "not_joined": "not joined",
     "autotuning": "autotuning",
     "outside": "in no execution",
+    "not_recorded": "not recorded",
 }
 
 
@@ -172,7 +173,7 @@ def _outside(subject: Subject, outside: pa.Table, copies: pa.Table, top: int | N
     coverage = subject.results.coverage.to_pylist()
     lines = []
     for scope, words in (("autotuning", "Autotuning"), ("outside", "In no execution")):
-        rows = [r for r in coverage if r["scope"] == scope]
+        rows = [r for r in coverage if r["scope"] == scope and r["kernels"] is not None]
         if rows:
             kernels, time = sum(r["kernels"] for r in rows), sum(r["kernel_time_ns"] for r in rows)
             lines.append(f"{words}: {things(kernels, 'kernel')}, {duration(time)}; in no program's figures.")
@@ -209,7 +210,9 @@ def coverage_sections(subject: Subject) -> Iterable[Section]:
     parts = coverage.filter(pc.not_equal(scope, "total"))
     words = {"certainty": _certainty}
     joined = subject.results.joined_share
-    lines = (f"{share(joined)} of the kernel time is joined to an HLO instruction with confidence.",) if joined is not None else ()
+    hidden = pc.any(pc.equal(total["certainty"].cast(pa.string()), "not_recorded")).as_py()
+    whole = "the kernel time, counting what was not recorded," if hidden else "the kernel time"
+    lines = (f"{share(joined)} of {whole} is joined to an HLO instruction with confidence.",) if joined is not None else ()
     tables = (
         present(total, COVERAGE, "coverage", "Coverage", words=words),
         present(parts, MODULE_COVERAGE, "coverage_by_program", "Coverage by program", words=words, in_full=True),

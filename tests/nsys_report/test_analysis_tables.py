@@ -8,6 +8,7 @@ import pytest
 
 from nsys_report.analysis import AnalysisResults, analyse, find_ceilings
 from nsys_report.analysis.ceilings import override
+from nsys_report.analysis.coverage import joined_share, with_unrecorded
 from tests.nsys_report.joined_samples import copy, fact, joined, kernel
 
 CEILINGS = override(find_ceilings("none"), {"measured": 2.0, "nominal": 4.0})  # bytes a nanosecond
@@ -187,3 +188,14 @@ def test_published_results_of_a_decoder_on_gb10() -> None:
     assert row["above_measured"] is False
     fast = analyse(joined([kernel(0, 220_000_000, 0, 0)], facts), find_ceilings("NVIDIA GB10")).classes.to_pylist()[0]
     assert fast["above_measured"] is True  # 240.9 GB/s
+
+
+def test_work_that_was_not_recorded_counts_as_not_joined(results: AnalysisResults) -> None:
+    """4,040 ns of kernels, 3,680 joined; 960 that were not recorded make it 3,680 of 5,000."""
+    found = with_unrecorded(results.coverage, 960)
+    assert joined_share(found) == pytest.approx(3680 / 5000)
+    for scope in ("total", "outside"):
+        rows = [row for row in found.to_pylist() if row["scope"] == scope]
+        assert sum(row["time_share"] for row in rows) == pytest.approx(1)
+        assert [(row["kernels"], row["kernel_time_ns"]) for row in rows if row["certainty"] == "not_recorded"] == [(None, 960)]
+    assert with_unrecorded(results.coverage, 0) is results.coverage

@@ -152,7 +152,53 @@ def test_a_loop_condition_read_back() -> None:
         kernel(400, 500, 0, 3, **launched(300, 340)),
     ]
     _, found = made(joined(rows, FACTS))
-    assert parts(found) == {"kernels: other": 200, "copies: to_host": 2, "idle: loop_readback": 50 + 248}
+    assert parts(found) == {
+        "kernels: other": 200,
+        "copies: to_host": 2,
+        "idle: loop_readback": 50 + 148,
+        "launch: launch_call": 40,
+        "launch: launch_latency": 60,
+    }
+
+
+def graph_step(at: int, gap: int) -> list[dict[str, Any]]:
+    """A graph of three kernels, of which the second sets the condition of a node: what it leads to takes `gap` and is not recorded."""
+    graph = {"correlation_id": 7, **launched(at - 10_000, at - 500, "cuGraphLaunch")}
+    return [
+        kernel(at, at + 1_000, 0, 3, **graph),
+        kernel(at + 1_000, at + 2_000, 0, 3, name="set_case_condition", **graph),
+        kernel(at + 2_000 + gap, at + 3_000 + gap, 0, 3, **graph),
+    ]
+
+
+def test_work_that_was_not_recorded_is_no_pause() -> None:
+    """Gaps of 11, 20 and 311 µs after a condition is set: the node takes 11, twice that is still its own, and 300 are its body's."""
+    rows = [row for n, gap in enumerate((11_000, 20_000, 311_000)) for row in graph_step(1_000_000 * n, gap)]
+    found = parts(made(joined(rows, FACTS))[1])
+    assert (found["idle: conditional_nodes"], found["not_recorded: not_recorded"]) == (11_000 + 20_000 + 11_000, 300_000)
+
+
+def test_a_body_that_always_runs_is_not_taken_for_the_node() -> None:
+    rows = [row for n in range(3) for row in graph_step(1_000_000 * n, 340_000)]
+    found = parts(made(joined(rows, FACTS))[1])
+    assert (found["idle: conditional_nodes"], found["not_recorded: not_recorded"]) == (3 * 40_000, 3 * 300_000)
+
+
+def test_a_body_that_is_recorded_hides_nothing() -> None:
+    rows = [row for n, gap in enumerate((11_000, 311_000)) for row in graph_step(1_000_000 * n, gap)]
+    rows[-1]["correlation_id"] = None  # as kernels of a body are recorded
+    assert "not_recorded: not_recorded" not in parts(made(joined(rows, FACTS))[1])
+
+
+def test_the_tracing_of_nodes_is_no_launch() -> None:
+    """Two nodes of a graph add 2 µs to its launch of 10: a fifth of what the device waits for within it."""
+    rows = [
+        kernel(0, 1_000, 0, 3, **launched(-50, -20)),
+        kernel(11_000, 12_000, 0, 3, graph_node_id=1, **launched(1_000, 11_000, "cuGraphLaunch")),
+        kernel(12_000, 13_000, 0, 3, graph_node_id=2, **launched(1_000, 11_000, "cuGraphLaunch")),
+    ]
+    found = parts(made(joined(rows, FACTS))[1])
+    assert (found["profiler: node_tracing"], found["launch: graph_launch"]) == (2_000, 8_000)
 
 
 def test_a_launch_that_comes_too_late_is_no_pause_of_the_device() -> None:

@@ -23,17 +23,15 @@ CALLS = (("launch", "launch_call"), ("launch", "launch_latency"))
 def dispatch(context: Context, step: Step) -> Iterator[Finding]:
     """The time from XLA's taking the call to the first kernel: its own work, the graph's launch, the first kernel's latency."""
     work, launch, first = (("host", "xla_dispatch"), ("launch", "graph_launch"), ("launch", "first_kernel_latency"))
-    traced = min(step.part(launch), graph_nodes(context, step) * threshold("launches", "node_trace_ns"))
-    left = 1 - traced / step.part(launch) if step.part(launch) else 1.0
-    claims = all_of(step, work, first) | all_of(step, launch, share=left)
+    traced = step.part(("profiler", "node_tracing"))
+    claims = all_of(step, work, first, launch)
     time = claimed_ns(step, claims)
     if time < threshold("launches", "least_launch_share") * step.wall_ns:
         return
     arguments = len(step.module.entry.parameters) if step.module is not None else None
     many = f" It has {count(arguments)} arguments to handle." if arguments and arguments >= threshold("launches", "many_arguments") else ""
     tracing = (
-        f" Of the {duration(step.part(launch))} in graph launches {duration(traced)} are put down to the tracing of single nodes and are "
-        f"not counted."
+        f" A further {duration(traced)} in graph launches are put down to the tracing of single nodes and are not counted."
         if traced
         else ""
     )
@@ -41,7 +39,7 @@ def dispatch(context: Context, step: Step) -> Iterator[Finding]:
         slug="dispatch",
         title=f"Dispatching an execution leaves the GPU idle {duration(time)}, for {duration(step.kernel_ns)} of kernels",
         why=f"XLA's own work takes {duration(step.part(work))}"
-        + (f", graph launch {duration(step.part(launch) - traced)}" if step.part(launch) else "")
+        + (f", graph launch {duration(step.part(launch))}" if step.part(launch) else "")
         + f", and the first kernel starts {duration(step.part(first))} late.{many}{tracing}",
         remedy="Larger executions: several steps or more rows in one call, fewer programs a step, fewer arguments (chain steps so that "
         "their arrays stay). Work that is started before the device is done hides it.",
@@ -54,19 +52,13 @@ def dispatch(context: Context, step: Step) -> Iterator[Finding]:
             Fact("time_ns", "idle while dispatching", time, "ns"),
             Fact("xla_ns", "XLA's own work", step.part(work), "ns"),
             Fact("graph_launch_ns", "graph launch", step.part(launch), "ns"),
-            Fact("node_tracing_ns", "of it put down to tracing nodes", traced, "ns"),
+            Fact("node_tracing_ns", "tracing of nodes, not counted", traced, "ns"),
             Fact("first_kernel_ns", "first kernel's latency", step.part(first), "ns"),
             Fact("kernel_ns", "kernel time", step.kernel_ns, "ns"),
             Fact("arguments", "arguments of the program", arguments, "count"),
         ),
         to_capture="capture once more with --cuda-graph-trace=graph: graph launches without the tracing of their nodes" if traced else "",
     )
-
-
-def graph_nodes(context: Context, step: Step) -> float:
-    """Activities in an execution that a graph launched and that were traced node by node."""
-    nodes = context.joined.activities["graph_node_id"].is_valid().to_numpy(zero_copy_only=False)
-    return float((nodes & context.in_step(step)).sum() / step.executions)
 
 
 def kernel_nodes(context: Context, step: Step) -> float:

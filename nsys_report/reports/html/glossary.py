@@ -14,6 +14,7 @@ PARTS = {
     "traffic": "time that bytes beyond those take at the ceiling: intermediate results written out and read back, copies of weights",
     "below_roof": "time that kernels take longer than their bytes and their arithmetic would at the ceilings",
     "kernels": "time of kernels whose bytes are unknown, so that no floor can be set for them",
+    "not_recorded": "time in which a branch or loop body of a CUDA graph ran whose kernels the profiler did not record",
     "other_executions": "time that the GPU spends on other programs between two steps of this one",
     "copies": "time in which only copies run or are waited for: to the device, on it, and back to the host",
     "idle": "short waits of the GPU between two kernels of the same execution",
