@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from nsys_report.analysis.results import AnalysisResults
@@ -10,11 +10,12 @@ from nsys_report.capture.health import Health
 from nsys_report.capture.health import health as judge
 from nsys_report.findings.helpers import with_helpers
 from nsys_report.findings.ledger import OF_INSTRUCTIONS, settle
-from nsys_report.findings.model import Elsewhere, Finding, Place
+from nsys_report.findings.model import Elsewhere, Finding, Place, Source
 from nsys_report.findings.rules import CAPTURE_RULES, DEVICE_RULES, EXECUTION_RULES, REST_RULES, STEP_RULES
 from nsys_report.findings.step import Context, Step, make_context
 from nsys_report.findings.thresholds import threshold
 from nsys_report.findings.tried import judged
+from nsys_report.findings.unexplained import unexplained
 from nsys_report.joined import Joined
 
 PACED = 0.3
@@ -37,7 +38,9 @@ def find(
     for step in context.steps:
         if programs is not None and (step.key.hlo_module, step.key.program_id) not in programs:
             continue
-        found += _weighed_findings(step, _settled(context, step), context.shared)
+        settled, left = _settled(context, step)
+        found += _weighed_findings(step, settled, context.shared)
+        found += [_weighed(rest, step, context.shared) for rest in unexplained(step, left)]
     merged = _merged(found)
     return tuple(sorted(with_helpers(context, merged) if programs is None else merged, key=_rank))
 
@@ -48,14 +51,14 @@ def _rank(finding: Finding) -> tuple[bool, float, float]:
     return (not finding.damage, -stake, -(finding.share or 0.0))
 
 
-def _settled(context: Context, step: Step) -> list[Finding]:
-    """What the rules find in a step, each with its part of the ledger; the last rules see what the others left."""
+def _settled(context: Context, step: Step) -> tuple[list[Finding], Mapping[Source, float]]:
+    """What the rules find in a step, each with its part of the ledger, and what is left; the last rules see what the others left."""
     rules = (*(STEP_RULES if step.is_steady else EXECUTION_RULES), *DEVICE_RULES)
     settled, left = settle(step.accounts, (finding for rule in rules for finding in rule(context, step)))
     for rule in REST_RULES:
         more, left = settle(step.accounts, rule(context, step, left), left)
         settled += more
-    return settled
+    return settled, left
 
 
 def _weighed_findings(step: Step, found: Iterable[Finding], shared: float) -> Iterator[Finding]:

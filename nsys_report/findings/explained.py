@@ -56,3 +56,17 @@ def explained(findings: Iterable[Finding], results: AnalysisResults) -> tuple[Ex
         for row in results.steps.to_pylist()
         for key in [(row["hlo_module"], row["program_id"])]
     )
+
+
+def findings_by_row(
+    findings: Iterable[Finding], hlo_module: str | None, program_id: int | None
+) -> dict[tuple[str, str], list[tuple[str, float]]]:
+    """Which findings account for each row of a program's budget, and for how much of it, ns; most first."""
+    found: dict[tuple[str, str], list[tuple[str, float]]] = {}
+    for finding in findings:
+        about: tuple[Finding | Elsewhere, ...] = (finding, *finding.also)
+        for one in about:
+            if (one.hlo_module, one.program_id) == (hlo_module, program_id):
+                for row, ns in one.explains.items():
+                    found.setdefault(row, []).append((finding.slug, ns))
+    return {row: sorted(mine, key=lambda m: -m[1]) for row, mine in found.items()}

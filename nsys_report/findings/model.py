@@ -37,6 +37,13 @@ class Place:
         """The line of source it came from, as file:line; "" where the dump does not say."""
         return f"{self.source_file}:{self.source_line}" if self.source_file and self.source_line else self.source_file or ""
 
+    @property
+    def words(self) -> str:
+        """The instruction with the end of the framework's name of it and its line of source, as far as they are known."""
+        scope = (self.op_name or "").split("/")
+        origin = ", ".join(filter(None, ("/".join(scope[-2:]), self.source.rpartition("/")[2])))
+        return f"{self.hlo_instruction} ({origin})" if origin else self.hlo_instruction
+
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:

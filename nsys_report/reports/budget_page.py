@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_report.fact import Fact
+from nsys_report.findings.explained import findings_by_row
 from nsys_report.reports.model import Column, Row, Table
 from nsys_report.reports.present import Record, Show, present
 from nsys_report.reports.programs import of_module
@@ -13,6 +15,7 @@ from nsys_report.units import Value, duration, rate, things
 
 if TYPE_CHECKING:
     from nsys_report.analysis.results import AnalysisResults
+    from nsys_report.findings.model import Finding
 
 CATEGORIES = {
     "floor": "floor",
@@ -29,12 +32,16 @@ CATEGORIES = {
     "profiler": "the profiler",
 }
 """The budget's categories in the words of the page."""
+LEAST_OF_ROW = 0.02
+"""Of the largest share of a row, for a finding to be named with it."""
+FINDINGS = Column("findings", "findings", "text", "ids of the findings that account for it, most first", keep=9)
 COLUMNS = (
     Column("category", "where a step goes", "text"),
     Column("typical_ns", "time", "ns"),
     Column("share", "share", "ratio"),
     Column("tokens_per_s_gain", "tokens won", "per_s", "tokens a second won if this took no time", keep=2),
     Column("parts", "mostly", "name", "its largest parts", keep=1),
+    FINDINGS,
 )
 PARTS = (
     Show("category", "where a step goes"),
@@ -59,29 +66,47 @@ GAPS = (
 )
 
 
-def budget_tables(results: AnalysisResults, record: Record) -> Iterable[Table]:
-    """The budget by category, then in full by part, then why the GPU waited before an execution."""
+def budget_tables(results: AnalysisResults, record: Record, findings: Iterable[Finding] = ()) -> Iterable[Table]:
+    """The budget by category, then in full by part, then why the GPU waited before an execution; rows name their findings."""
     steps = of_module(results.steps, record).to_pylist()
     parts = of_module(results.budget, record)
     if not steps or not len(parts):
         return
-    yield _categories(steps[0], parts.to_pylist())
+    by_row = findings_by_row(findings, record["hlo_module"], record["program_id"])
+    yield _categories(steps[0], parts.to_pylist(), by_row)
     words = {"category": _category, "part": _part}
-    yield present(parts, PARTS, "budget_parts", "Step budget by part", words=words, in_full=True)
+    in_full = present(parts, PARTS, "budget_parts", "Step budget by part", words=words, in_full=True)
+    yield _with_findings(in_full, [by_row.get((row["category"], row["part"]), []) for row in parts.to_pylist()])
     gaps = of_module(results.host_gaps, record)
     if len(gaps):
         yield present(gaps, GAPS, "host_gaps", "Why the GPU waited before an execution", words={"category": _category}, in_full=True)
 
 
-def _categories(step: Record, parts: list[dict[str, Any]]) -> Table:
+def _with_findings(made: Table, found: Sequence[Sequence[tuple[str, float]]]) -> Table:
+    """A table with a last column that names the findings behind each row."""
+    rows = tuple(replace(row, values=(*row.values, _ids(mine))) for row, mine in zip(made.rows, found, strict=True))
+    return replace(made, columns=(*made.columns, FINDINGS), rows=rows)
+
+
+def _ids(found: Iterable[tuple[str, float]]) -> str | None:
+    """The findings' ids, most time first; those of next to nothing are left out."""
+    times: dict[str, float] = {}
+    for slug, ns in found:
+        times[slug] = times.get(slug, 0.0) + ns
+    least = LEAST_OF_ROW * max(times.values(), default=0.0)
+    return ", ".join(sorted((slug for slug, ns in times.items() if ns > least), key=lambda slug: -times[slug])) or None
+
+
+def _categories(step: Record, parts: list[dict[str, Any]], by_row: Mapping[tuple[str, str], list[tuple[str, float]]]) -> Table:
     """One row a category, in the budget's order, and the step that they add up to."""
     rows = []
     for category in CATEGORIES:
         mine = [p for p in parts if p["category"] == category]
         time = sum(p["typical_ns"] for p in mine)
+        found = [one for p in mine for one in by_row.get((p["category"], p["part"]), [])]
         if time > 0:
-            rows.append(Row((CATEGORIES[category], time, time / step["typical_ns"], _gain(step, time), _largest(mine))))
-    rows.append(Row(("a typical step", step["typical_ns"], 1.0, None, ""), is_total=True))
+            rows.append(Row((CATEGORIES[category], time, time / step["typical_ns"], _gain(step, time), _largest(mine), _ids(found))))
+    rows.append(Row(("a typical step", step["typical_ns"], 1.0, None, "", None), is_total=True))
     if step["is_alone"]:
         note = f"mean over the middle half of {things(step['steps'], 'execution')}, without the time between them"
     else:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsys_report.fact import Fact
+from nsys_report.findings.explained import explained
 from nsys_report.reports import budget_page, closer, notices, programs, what_if_page, whole
 from nsys_report.reports.model import Part, Report, Section, Table
 from nsys_report.reports.present import Record
@@ -131,7 +132,10 @@ def _program(subject: Subject, record: Record, top: int | None) -> Section:
     elif len(kernels := programs.of_module(results.kernels, record)):
         tables.append(whole.kernels_table(kernels, "Kernels by time", top))
     layer_lines, layers = closer.layer_tables(results, record, top)
-    tables[1:1] = [*budget_page.budget_tables(results, record), *what_if_page.what_if_tables(results, subject.predictions, record)]
+    tables[1:1] = [
+        *budget_page.budget_tables(results, record, subject.findings),
+        *what_if_page.what_if_tables(results, subject.predictions, record),
+    ]
     tables += layers
     copies = programs.of_module(results.copies, record)
     if len(copies):
@@ -141,7 +145,23 @@ def _program(subject: Subject, record: Record, top: int | None) -> Section:
         lines = (*lines, f"Nothing in it is of {subject.narrowed}.")
     text = (*lines, *step_lines, *closer.repeat_lines(results, record), *layer_lines)
     title = programs.title_of(record)
-    return Section(f"program:{title}", title, text, (*facts, *step_facts), tuple(t for t in tables if t.rows), module=title)
+    return Section(
+        f"program:{title}",
+        title,
+        text,
+        (*facts, *step_facts, *_explained(subject, record)),
+        tuple(t for t in tables if t.rows),
+        module=title,
+    )
+
+
+def _explained(subject: Subject, record: Record) -> Iterable[Fact]:
+    """How much of the step the findings account for."""
+    for one in explained(subject.findings, subject.results):
+        if (one.hlo_module, one.program_id) == (record["hlo_module"], record["program_id"]):
+            yield Fact("explained_ns", "explained by findings", one.explained_ns, "ns")
+            yield Fact("explained_share", "of the step above its floor", one.share, "ratio")
+            yield Fact("not_recorded_ns", "not recorded", one.not_recorded_ns, "ns")
 
 
 def _total(record: Record, classes: pa.Table, ceilings: Ceilings) -> dict[str, Any] | None:

@@ -58,6 +58,7 @@ def _part(part: Part) -> dict[str, Any]:
 def _finding(finding: Finding) -> dict[str, Any]:
     places = places_table(finding)
     return {
+        "id": finding.slug,
         "slug": finding.slug,
         "title": finding.title,
         "module": finding.module,

@@ -97,7 +97,7 @@ def _findings(findings: tuple[Finding, ...], width: int) -> Iterator[Text]:
             continue
         yield from _wrapped(finding.why, width, first="   ", rest="   ")
         if finding.places:
-            shown = ", ".join(place.hlo_instruction for place in finding.places[:MOST_PLACES])
+            shown = ", ".join(place.words for place in finding.places[:MOST_PLACES])
             more = len(finding.places) - MOST_PLACES
             yield from _wrapped(f"in {shown}" + (f" and {more:,} more" if more > 0 else ""), width, QUIET, first="   ", rest="   ")
         yield from _wrapped(finding.remedy, width, first="   → ", rest="     ")

@@ -307,7 +307,11 @@ def test_findings_open_the_page_with_what_they_would_give_back() -> None:
         page[at + 1]
         == "1. A product is written out and reduced by a second kernel (jit_step#1; 300 ns to gain each time, 3.0 % of a step; sure)"
     )
-    assert page[at + 2 : at + 5] == ["   Its products go to memory and come back.", "   in dot.1", "   → Keep the product in one kernel."]
+    assert page[at + 2 : at + 5] == [
+        "   Its products go to memory and come back.",
+        "   in dot.1 (jit(step)/dot, model.py:12)",
+        "   → Keep the product in one kernel.",
+    ]
     assert "   to decide it: Trace NVTX." in page
     assert at < page.index("PROGRAMS")
     first, second = document(report)["captures"][0]["findings"]
