@@ -1,4 +1,8 @@
-"""The repeated layer in a program's kernel sequence, folded: one layer's table with the spread over layers."""
+"""What repeats in a program's kernel sequence: the iterations of its loops, and its layers, folded into one with the spread over all.
+
+The same instructions again and again are iterations of a loop; different instructions of the same kinds are layers, or blocks where they
+read no model parameters. Layers are searched within one iteration where the sequence is one of iterations.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from nsys_report.analysis.ceilings import Ceilings
 from nsys_report.analysis.classes import bandwidth_columns
 from nsys_report.analysis.columns import MODULE_KEY
 from nsys_report.analysis.costs import Costs
-from nsys_report.analysis.periods import Period, find_period
+from nsys_report.analysis.periods import LEAST_ALIKE, Period, find_period
 from nsys_report.analysis.quantiles import Floats
 from nsys_report.analysis.tables import Column, divide, module_columns, table, words
 from nsys_report.analysis.view import Ints, View
@@ -22,10 +26,36 @@ FEWEST_KERNELS = 8
 """Kernels below which a program is not searched for layers."""
 _NUMBER = re.compile(r"[_.]\d+$")
 
+ALIKE = 0.9
+"""Share of a block's kernels that are of the same instructions as the next block's, from which blocks are iterations."""
+
+MOST_PARTS = 4
+RAGGED_ALIKE = 0.75
+"""Share of a layer's kernels that what stands before or after the layers must have in common with one to be a layer itself."""
+
+LOOPS = pa.schema(
+    [
+        *MODULE_KEY,
+        column("iterations", pa.int64(), "iterations found in one execution"),
+        column("kernels_per_iteration", pa.int64(), "kernels of an iteration"),
+        column("kernels_before", pa.int64(), "kernels of an execution before the first iteration"),
+        column("kernels_after", pa.int64(), "kernels after the last iteration"),
+        column("iteration_time_min_ns", pa.float64(), "kernel time of the fastest iteration"),
+        column("iteration_time_ns", pa.float64(), "kernel time of an iteration; median over iterations"),
+        column("iteration_time_max_ns", pa.float64(), "kernel time of the slowest iteration"),
+        column("loop_share", pa.float64(), "share of the execution's kernel time in iterations, 0 to 1"),
+        column("executions", pa.int64(), "executions with this same sequence, which the times are medians over"),
+    ]
+)
+"""A row per program most of whose kernels the iterations of a loop launch."""
+
 LAYERS = pa.schema(
     [
         *MODULE_KEY,
-        column("layers", pa.int64(), "layers found in one execution"),
+        column("kind", WORD, "layer, or block where none of its kernels reads model parameters"),
+        column("iterations", pa.int64(), "iterations of a loop that each run these layers; 1 without such a loop"),
+        column("layers", pa.int64(), "layers found in one execution, or in one iteration"),
+        column("ragged_layers", pa.int64(), "layers before and after those that differ from them by a few kernels"),
         column("kernels_per_layer", pa.int64(), "kernels of a layer"),
         column("kernels_before", pa.int64(), "kernels of an execution before the first layer"),
         column("kernels_after", pa.int64(), "kernels after the last layer"),
@@ -75,18 +105,95 @@ class Sequence:
     executions: int
 
 
-def layer_tables(view: View, costs: Costs, ceilings: Ceilings) -> tuple[pa.Table, pa.Table]:
-    """Schemas LAYERS and LAYER_ROWS."""
-    summaries, rows = [LAYERS.empty_table()], [LAYER_ROWS.empty_table()]
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """What repeats in the programs' sequences: schemas LOOPS, LAYERS and LAYER_ROWS."""
+
+    loops: pa.Table
+    layers: pa.Table
+    layer_rows: pa.Table
+
+
+def find_repeats(view: View, costs: Costs, ceilings: Ceilings) -> Repeats:
+    """The loops and layers of every program."""
+    loops, summaries, rows = [LOOPS.empty_table()], [LAYERS.empty_table()], [LAYER_ROWS.empty_table()]
     for module, sequence in enumerate(typical_sequences(view)):
         if sequence is None or len(sequence.rows) < FEWEST_KERNELS:
             continue
-        signature = _signatures(view, costs, sequence.rows)
-        period = find_period(signature)
-        if period is not None:
-            summaries.append(_summary(view, module, sequence, period))
-            rows.append(_rows(view, costs, module, sequence, period, signature, ceilings))
-    return pa.concat_tables(summaries), pa.concat_tables(rows)
+        period, iterations = find_period(_signatures(view, costs, sequence.rows)), 1
+        if period is not None and _repeats_itself(view, sequence, period):
+            loops.append(_loop(view, module, sequence, period))
+            sequence, iterations = _iteration(sequence, period), period.count
+            period = find_period(_signatures(view, costs, sequence.rows)) if len(sequence.rows) >= FEWEST_KERNELS else None
+        if period is None or _repeats_itself(view, sequence, period):
+            continue
+        period = _shortest(period, _coarse_signatures(costs, view, sequence.rows))
+        summaries.append(_summary(view, costs, module, sequence, period, iterations))
+        rows.append(_rows(view, costs, module, sequence, period, ceilings))
+    return Repeats(pa.concat_tables(loops), pa.concat_tables(summaries), pa.concat_tables(rows))
+
+
+def _repeats_itself(view: View, sequence: Sequence, period: Period) -> bool:
+    """Whether the blocks run the same instructions: iterations of a loop, or passes of a library call."""
+    ids = view.instruction[_blocks(sequence, period)]
+    return bool(((ids[1:] == ids[:-1]) & (ids[1:] >= 0)).mean() >= ALIKE)
+
+
+def _shortest(period: Period, codes: Ints) -> Period:
+    """The period, or a whole part of it after which the same kinds of work come again: two layers are also a block."""
+    for parts in range(MOST_PARTS, 1, -1):
+        length = period.length // parts
+        if period.length % parts or length < 2:
+            continue
+        covered = codes[period.start : period.start + period.length * period.count]
+        if (covered[:-length] == covered[length:]).mean() >= LEAST_ALIKE:
+            return Period(period.start, length, period.count * parts)
+    return period
+
+
+def _ragged(period: Period, codes: Ints) -> int:
+    """Layers beside the blocks that differ by a few kernels, as a first one that is fused with what comes before it; 0, 1 or 2."""
+    block = codes[period.start : period.start + period.length]
+    end = period.start + period.length * period.count
+    beside = (codes[max(period.start - period.length, 0) : period.start], codes[end : end + period.length])
+    return sum(_shared(block, other) >= RAGGED_ALIKE * period.length for other in beside)
+
+
+def _shared(one: Ints, other: Ints) -> int:
+    """How many codes two sequences have in common, each as often as in both."""
+    codes = np.union1d(one, other)
+    counts = [np.bincount(np.searchsorted(codes, part), minlength=len(codes)) for part in (one, other)]
+    return int(np.minimum(*counts).sum())
+
+
+def _blocks(sequence: Sequence, period: Period) -> Ints:
+    """The rows of the activities by block; shape (blocks, positions)."""
+    end = period.start + period.length * period.count
+    return sequence.rows[period.start : end].reshape(period.count, period.length)
+
+
+def _iteration(sequence: Sequence, period: Period) -> Sequence:
+    """One iteration as a sequence of its own: the rows of the middle one, the times of the median one."""
+    return Sequence(_blocks(sequence, period)[period.count // 2], np.median(_layer_times(sequence, period), axis=0), sequence.executions)
+
+
+def _loop(view: View, module: int, sequence: Sequence, period: Period) -> pa.Table:
+    """Schema LOOPS; no row for the passes of a single instruction."""
+    if len(np.unique(view.instruction[_blocks(sequence, period)[0]])) < 2:
+        return LOOPS.empty_table()
+    of_each = _layer_times(sequence, period).sum(axis=1)
+    row = {
+        "iterations": [period.count],
+        "kernels_per_iteration": [period.length],
+        "kernels_before": [period.start],
+        "kernels_after": [len(sequence.rows) - period.start - period.length * period.count],
+        "iteration_time_min_ns": [float(of_each.min())],
+        "iteration_time_ns": [float(np.median(of_each))],
+        "iteration_time_max_ns": [float(of_each.max())],
+        "loop_share": [float(of_each.sum() / sequence.times.sum()) if sequence.times.sum() else None],
+        "executions": [sequence.executions],
+    }
+    return table(LOOPS, {**module_columns([view.modules[module]]), **row})
 
 
 def typical_sequences(view: View) -> list[Sequence | None]:
@@ -119,6 +226,14 @@ def _typical(view: View, rows: Ints, first: Ints, count: Ints) -> Sequence | Non
     return Sequence(matrix[first_seen[best]], np.median(view.duration[same], axis=0), len(same))
 
 
+def _coarse_signatures(costs: Costs, view: View, rows: Ints) -> Ints:
+    """A code per row that is the same for work of the same class, detail and bytes, whatever XLA called its kernel."""
+    kind = costs.kind[rows]
+    size = np.where(costs.bytes_known, costs.values["bytes_accessed"], -1)[kind]
+    parts = np.stack((costs.classes.codes[kind], costs.details.codes[kind], size), axis=1)
+    return np.unique(parts, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
+
+
 def _signatures(view: View, costs: Costs, rows: Ints) -> Ints:
     """A code per row that is the same for the same kind of kernel: class, detail, name without number, and bytes."""
     name, kind = view.column("name").take(rows), costs.kind[rows]
@@ -135,11 +250,15 @@ def _layer_times(sequence: Sequence, period: Period) -> Floats:
     return sequence.times[period.start : end].reshape(period.count, period.length)
 
 
-def _summary(view: View, module: int, sequence: Sequence, period: Period) -> pa.Table:
+def _summary(view: View, costs: Costs, module: int, sequence: Sequence, period: Period, iterations: int) -> pa.Table:
     of_layer = _layer_times(sequence, period).sum(axis=1)
     end = period.start + period.length * period.count
+    classes = costs.classes.take(costs.kind[_blocks(sequence, period)].ravel())
     row = {
+        "kind": ["layer" if classes.isin(frozenset({"weights"})).any() else "block"],
+        "iterations": [iterations],
         "layers": [period.count],
+        "ragged_layers": [_ragged(period, _coarse_signatures(costs, view, sequence.rows))],
         "kernels_per_layer": [period.length],
         "kernels_before": [period.start],
         "kernels_after": [len(sequence.rows) - end],
@@ -155,16 +274,15 @@ def _summary(view: View, module: int, sequence: Sequence, period: Period) -> pa.
     return table(LAYERS, {**module_columns([view.modules[module]]), **row})
 
 
-def _rows(view: View, costs: Costs, module: int, sequence: Sequence, period: Period, signature: Ints, ceilings: Ceilings) -> pa.Table:
+def _rows(view: View, costs: Costs, module: int, sequence: Sequence, period: Period, ceilings: Ceilings) -> pa.Table:
     times = _layer_times(sequence, period)
-    end = period.start + period.length * period.count
-    activities = sequence.rows[period.start : end].reshape(period.count, period.length)
+    activities = _blocks(sequence, period)
     middle = activities[period.count // 2]
     name, kind = view.column("name"), costs.kind[middle]
     moved = np.where(costs.bytes_known[kind], costs.values["bytes_accessed"][kind].astype(np.float64), np.nan)
     instruction = view.instruction[middle]
     at = pa.array(instruction, pa.int64(), mask=instruction < 0)
-    kinds = signature[period.start : end].reshape(period.count, period.length)
+    kinds = _signatures(view, costs, activities.ravel()).reshape(period.count, period.length)
     usual = np.array([np.bincount(column_ - column_.min()).argmax() + column_.min() for column_ in kinds.T])
     columns: dict[str, Column] = {
         **module_columns([view.modules[module]] * period.length),

@@ -21,7 +21,7 @@ from nsys_report.analysis.idle import IdleTime, idle_times
 from nsys_report.analysis.instructions import group_by_instruction, instructions_table
 from nsys_report.analysis.intervals import length
 from nsys_report.analysis.kernels import copies_table, kernels_table
-from nsys_report.analysis.layers import layer_tables
+from nsys_report.analysis.layers import find_repeats
 from nsys_report.analysis.modules import modules_table
 from nsys_report.analysis.precision import precision_table
 from nsys_report.analysis.repeats import repeats_table, slow_table
@@ -59,6 +59,8 @@ class AnalysisResults:
     """Schema repeats.REPEATS."""
     slow: pa.Table
     """Schema repeats.SLOW."""
+    loops: pa.Table
+    """Schema layers.LOOPS: a row per program that spends most of its kernel time in a loop."""
     layers: pa.Table
     """Schema layers.LAYERS: a row per program in whose kernels a layer repeats."""
     layer_rows: pa.Table
@@ -92,7 +94,7 @@ def analyse(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
     classes = classes_table(view, costs, same, times, ceilings)
     groups = group_by_instruction(view)
     instructions = instructions_table(view, costs, groups, ceilings, stored)
-    layers, layer_rows = layer_tables(view, costs, ceilings)
+    repeating = find_repeats(view, costs, ceilings)
     return AnalysisResults(
         ceilings=ceilings,
         modules=modules_table(view),
@@ -110,8 +112,9 @@ def analyse(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
         gap_parts=gaps,
         repeats=repeats_table(view),
         slow=slow_table(view, groups),
-        layers=layers,
-        layer_rows=layer_rows,
+        loops=repeating.loops,
+        layers=repeating.layers,
+        layer_rows=repeating.layer_rows,
         roofline=roofline_table(instructions, classes, types, ceilings),
         precision=precision_table(instructions, dots, types, ceilings),
         joined_share=joined_share(coverage),

@@ -105,21 +105,45 @@ REMARKED = {"kernel_time_ns": "kernel time", "host_gap_ns": "host gap"}
 
 
 def layer_tables(results: AnalysisResults, record: Record, top: int | None) -> tuple[tuple[str, ...], tuple[Table, ...]]:
-    """The layer that repeats in a program, as a sentence and its table, most time first; nothing where none repeats."""
+    """What repeats in a program, loops and layers, in a sentence each, and the layer's table, most time first."""
+    loops = tuple(map(_loop_line, of_module(results.loops, record).to_pylist()))
     found = of_module(results.layers, record).to_pylist()
     rows = of_module(results.layer_rows, record)
     if not found or not len(rows):
-        return (), ()
+        return loops, ()
     layer = found[0]
     times = f"{duration(layer['layer_time_min_ns'])} to {duration(layer['layer_time_max_ns'])}"
+    what = "layer" if layer["kind"] == "layer" else "similar block"
+    where, whole = ("each iteration", "its kernel time") if layer["iterations"] > 1 else ("it", "the kernel time")
     text = (
-        f"{things(layer['layers'], 'layer')} of {things(layer['kernels_per_layer'], 'kernel')} repeat in it: "
-        f"{duration(layer['layer_time_ns'])} each ({times}), {share(layer['layers_share'])} of the kernel time."
+        f"{things(layer['layers'], what)} of {things(layer['kernels_per_layer'], 'kernel')} repeat in {where}: "
+        f"{duration(layer['layer_time_ns'])} each ({times}), {share(layer['layers_share'])} of {whole}."
+        + _ragged_words(layer["ragged_layers"], what)
     )
     order = sorted(range(len(rows)), key=lambda i: -(rows["total_ns"][i].as_py() or 0))
     words = {"hlo_instruction": _joined}
-    table = present(rows.take(pa.array(order, pa.int64())), LAYER, "layer", "One layer", marks=_above, words=words, lead=top)
-    return (text,), (table,)
+    table = present(
+        rows.take(pa.array(order, pa.int64())),
+        LAYER,
+        "layer",
+        "One layer" if layer["kind"] == "layer" else "One block",
+        marks=_above,
+        words=words,
+        lead=top,
+    )
+    return (*loops, text), (table,)
+
+
+def _ragged_words(ragged: int, what: str) -> str:
+    return "" if not ragged else f" {things(ragged, what)} more beside them {'differ' if ragged > 1 else 'differs'} by a few kernels."
+
+
+def _loop_line(loop: Record) -> str:
+    times = f"{duration(loop['iteration_time_min_ns'])} to {duration(loop['iteration_time_max_ns'])}"
+    return (
+        f"{things(loop['iterations'], 'iteration')} of {things(loop['kernels_per_iteration'], 'kernel')} make up "
+        f"{share(loop['loop_share'])} of the kernel time: {duration(loop['iteration_time_ns'])} each ({times})."
+    )
 
 
 def _joined(record: Record) -> Value:

@@ -10,7 +10,7 @@ import pytest
 from nsys_report.analysis import find_ceilings
 from nsys_report.analysis.ceilings import override
 from nsys_report.analysis.costs import costs_of
-from nsys_report.analysis.layers import layer_tables
+from nsys_report.analysis.layers import find_repeats
 from nsys_report.analysis.periods import Period, find_period
 from nsys_report.analysis.view import make_view
 from tests.nsys_report.joined_samples import fact, joined, kernel
@@ -75,8 +75,9 @@ FACTS = [
 
 def test_layers_folded() -> None:
     view = make_view(joined([*step(0, 0, 20), *step(10_000, 1, 20), *step(20_000, 2, 60)], FACTS))
-    summary, rows = layer_tables(view, costs_of(view), CEILINGS)
-    (one,) = summary.to_pylist()
+    found = find_repeats(view, costs_of(view), CEILINGS)
+    (one,), rows = found.layers.to_pylist(), found.layer_rows
+    assert (one["kind"], one["iterations"], len(found.loops)) == ("layer", 1, 0)
     assert (one["layers"], one["kernels_per_layer"], one["kernels_before"], one["kernels_after"]) == (3, 2, 1, 1)
     assert (one["time_before_ns"], one["time_after_ns"]) == (50, 200)
     assert (one["layer_time_min_ns"], one["layer_time_ns"], one["layer_time_max_ns"], one["slowest_layer"]) == (110, 110, 130, 1)
@@ -90,4 +91,43 @@ def test_layers_folded() -> None:
 
 def test_a_program_without_layers_has_no_rows() -> None:
     view = make_view(joined([kernel(n * 10, n * 10 + 5, 0, 0, name="abcdefghij"[n]) for n in range(10)], FACTS))
-    assert [len(t) for t in layer_tables(view, costs_of(view), CEILINGS)] == [0, 0]
+    found = find_repeats(view, costs_of(view), CEILINGS)
+    assert [len(t) for t in (found.loops, found.layers, found.layer_rows)] == [0, 0, 0]
+
+
+def kernels(*instructions: int) -> list[dict[str, Any]]:
+    """Kernels of 10 ns of these instructions, named by their kinds."""
+    kinds = ["embed", *("dot", "norm") * 3, "head"]
+    return [kernel(n * 10, n * 10 + 10, 0, i, name=f"{kinds[i]}_fusion_{i}") for n, i in enumerate(instructions)]
+
+
+def test_the_same_instructions_again_are_iterations_and_no_layers() -> None:
+    """Five times a dot and its norm, between an embedding and a head."""
+    view = make_view(joined(kernels(0, *(1, 2) * 5, 7), FACTS))
+    found = find_repeats(view, costs_of(view), CEILINGS)
+    (loop,) = found.loops.to_pylist()
+    assert (loop["iterations"], loop["kernels_per_iteration"], loop["kernels_before"], loop["kernels_after"]) == (5, 2, 1, 1)
+    assert (loop["iteration_time_ns"], loop["loop_share"]) == (20, pytest.approx(100 / 120))
+    assert len(found.layers) == len(found.layer_rows) == 0
+
+
+def test_layers_are_found_within_an_iteration() -> None:
+    """Four iterations of three layers and a head: a loop that decodes."""
+    view = make_view(joined(kernels(*(0, 1, 2, 3, 4, 5, 6, 7) * 4), FACTS))
+    found = find_repeats(view, costs_of(view), CEILINGS)
+    (loop,), (layer,) = found.loops.to_pylist(), found.layers.to_pylist()
+    assert (loop["iterations"], loop["kernels_per_iteration"]) == (4, 8)
+    assert (layer["layers"], layer["kernels_per_layer"], layer["iterations"], layer["kind"]) == (3, 2, 4, "layer")
+
+
+def test_passes_of_one_call_are_neither() -> None:
+    view = make_view(joined([kernel(n * 10, n * 10 + 10, 0, 2, name=f"sort_pass_{n % 2}") for n in range(14)], FACTS))
+    found = find_repeats(view, costs_of(view), CEILINGS)
+    assert len(found.loops) == len(found.layers) == 0
+
+
+def test_what_reads_no_parameters_is_no_layer() -> None:
+    facts = [fact(f["hlo_instruction"], kernel_class="other", bytes_accessed=f["bytes_accessed"]) for f in FACTS]
+    view = make_view(joined([*step(0, 0, 20), *step(10_000, 1, 20)], facts))
+    (block,) = find_repeats(view, costs_of(view), CEILINGS).layers.to_pylist()
+    assert (block["kind"], block["layers"]) == ("block", 3)
