@@ -60,6 +60,22 @@ class Flow:
         kernel = self.kernels.get(name)
         return kernel is not None and kernel.loop >= 0
 
+    def reads(self, name: str) -> set[int]:
+        """The nodes outside an instruction that it reads, through views."""
+        kernel = self.kernels.get(name)
+        if kernel is None:
+            return set()
+        inputs = {i for node in range(kernel.first, kernel.end) for i in self.graph.inputs[node]}
+        return {self.graph.viewed(i) for i in inputs if not kernel.first <= i < kernel.end}
+
+    def arguments(self, name: str) -> set[tuple[int, tuple[int, ...]]]:
+        """The entry parameters (number, index in a tuple) that an instruction reads as they came in."""
+        return {self.graph.parameters[node] for node in self.reads(name) if node in self.graph.parameters}
+
+    def argument_bytes(self, place: tuple[int, tuple[int, ...]]) -> int:
+        """The size of an entry parameter."""
+        return next((self.graph.shapes[node].byte_size for node, where in self.graph.parameters.items() if where == place), 0)
+
     @cached_property
     def passed(self) -> tuple[Passed, ...]:
         """Every array that a launch writes for another one to read."""

@@ -100,7 +100,7 @@ class Finding:
     explains: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """The same by row (category, part) of the program's budget."""
     gain_ns: float | None = None
-    """None where the capture cannot decide it; `to_capture` says what would."""
+    """None where the capture cannot decide it (`to_capture` says what would), 0 where the program has nothing to gain."""
     tried: str = ""
     """What came of the remedy where it was tried, "untried" where nobody has; "" for a finding that promises no time."""
     share: float | None = None
@@ -136,7 +136,7 @@ class Finding:
             Fact("tokens_per_s", "more tokens a second", self.tokens_per_s, "rate"),
             Fact("total_gain_ns", "over the capture, in other programs too", self.total_gain_ns if self.also else None, "ns"),
         )
-        return tuple(fact for fact in gains if fact.value is not None)
+        return tuple(fact for fact in gains if fact.value)
 
     def value(self, key: str) -> Value:
         """The value of one figure. Raises KeyError for one that the finding does not have."""

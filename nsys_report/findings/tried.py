@@ -48,7 +48,7 @@ def pairs() -> tuple[Pair, ...]:
 
 def judged(finding: Finding) -> Finding:
     """A finding that promises time, with what was tried of its remedy; without a pair that kept it, the promise is a possibility."""
-    if finding.gain_ns is None:
+    if not finding.gain_ns:
         return finding
     mine = [pair for pair in pairs() if pair.slug == finding.slug]
     kept = bool(mine) and all(pair.came for pair in mine)
