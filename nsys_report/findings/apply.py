@@ -128,7 +128,7 @@ def _merged(found: Iterable[Finding]) -> list[Finding]:
         by_slug.setdefault(finding.slug, []).append(finding)
     merged = []
     for same in by_slug.values():
-        first, *others = sorted(same, key=lambda f: -f.total_gain_ns)
+        first, *others = sorted(same, key=lambda f: (f.hlo_module is not None, -f.total_gain_ns, -f.stake_ns))
         also = tuple(
             Elsewhere(f.hlo_module, f.program_id, f.explained_ns, f.gain_ns, f.executions, f.places, f.explains)
             for f in others

@@ -38,7 +38,10 @@ class Explained:
 
 
 def explained(findings: Iterable[Finding], results: AnalysisResults) -> tuple[Explained, ...]:
-    """A value for each program that has a step, in the order of the table of steps."""
+    """A value for each program that has a step, in the order of the table of steps; none of a damaged capture, which is not judged."""
+    findings = tuple(findings)
+    if any(finding.damage for finding in findings):
+        return ()
     found: dict[tuple[str | None, int | None], float] = {}
     for finding in findings:
         about: tuple[Finding | Elsewhere, ...] = (finding, *finding.also)

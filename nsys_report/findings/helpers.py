@@ -25,7 +25,8 @@ def with_helpers(context: Context, found: Iterable[Finding]) -> Iterator[Finding
     for finding in findings:
         about: tuple[Finding | Elsewhere, ...] = (finding, *finding.also)
         told = next((one for one in about if (one.hlo_module, one.program_id) == _key(leader)), None)
-        more = tuple(_elsewhere(step, leader, told.explains) for step in helpers) if told is not None else ()
+        explains = told.explains if told is not None else {}
+        more = tuple(_elsewhere(step, leader, explains, OWN.get(finding.slug, "")) for step in helpers)
         yield replace(finding, also=(*finding.also, *(one for one in more if one.explained_ns > 0)))
     yield from _steps_of_another(helpers, leader)
 
@@ -42,14 +43,19 @@ def _rows(step: Step) -> dict[Row, float]:
     return rows
 
 
-def _elsewhere(step: Step, leader: Step, explains: Mapping[Row, float]) -> Elsewhere:
+OWN = {"compiled-inside": "compile", "profiler-overhead": "profiler"}
+"""Findings that account for a whole category of any program's steps."""
+
+
+def _elsewhere(step: Step, leader: Step, explains: Mapping[Row, float], own: str) -> Elsewhere:
     """What a cause of the leader's takes of a helper's step: of idle time and copies the share that it takes of the leader's, by row."""
     theirs, mine = _rows(leader), _rows(step)
     taken = {
         row: mine[row] * min(ns / theirs[row], 1.0)
         for row, ns in explains.items()
-        if row[0] not in OF_INSTRUCTIONS and row != OTHERS and row in mine and theirs.get(row)
+        if row[0] not in (*OF_INSTRUCTIONS, *OWN.values()) and row != OTHERS and row in mine and theirs.get(row)
     }
+    taken |= {row: ns for row, ns in mine.items() if row[0] == own}
     return Elsewhere(step.key.hlo_module, step.key.program_id, sum(taken.values()), None, step.executions, explains=taken)
 
 
@@ -62,8 +68,8 @@ def _steps_of_another(helpers: list[Step], leader: Step) -> Iterator[Finding]:
     first, *others = told
     yield Finding(
         slug="helper-programs",
-        title=f"{things(len(told), 'program')} without work to speak of {'runs' if len(told) == 1 else 'run'} once in each step of "
-        f"{leader.name}",
+        title=f"{things(len(told), 'program')} with next to no work of {'its' if len(told) == 1 else 'their'} own "
+        f"{'runs' if len(told) == 1 else 'run'} between the executions of others",
         why=f"From one execution of {first.name} to the next, {duration(waits[first.key])} are kernels of other programs, above all of "
         f"{leader.name}; its own work is {duration(first.kernel_ns)}. Each call of such a program takes the host's time before the next "
         "large one can start.",

@@ -33,7 +33,11 @@ CAPTURE_RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (
 )
 """Rules about the capture as a whole."""
 
-EXECUTION_RULES: tuple[Callable[[Context, Step], Iterator[Finding]], ...] = (launches.launches,)
+EXECUTION_RULES: tuple[Callable[[Context, Step], Iterator[Finding]], ...] = (
+    launches.launches,
+    compiling.compiled_in_steps,
+    capture.profiler,
+)
 """Rules about idle time within executions, for programs whose steps are not steady."""
 
 STEP_RULES: tuple[Callable[[Context, Step], Iterator[Finding]], ...] = (
@@ -45,6 +49,7 @@ STEP_RULES: tuple[Callable[[Context, Step], Iterator[Finding]], ...] = (
     launches.launches,
     launches.graph_updates,
     launches.dispatch,
+    compiling.compiled_in_steps,
     capture.profiler,
     devices.other_threads,
 )

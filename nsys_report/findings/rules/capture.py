@@ -83,6 +83,7 @@ def autotuning(context: Context) -> Iterator[Finding]:
         confidence="sure",
         basis="Kernels in ranges without a program",
         facts=(Fact("kernels", "kernels", number, "count"), Fact("time_ns", "time", time, "ns")),
+        stake_ns=float(time),
     )
 
 

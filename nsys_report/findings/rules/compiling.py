@@ -13,7 +13,7 @@ from nsys_report.analysis.intervals import length, union
 from nsys_report.analysis.view import coded, ints
 from nsys_report.fact import Fact
 from nsys_report.findings.model import Finding
-from nsys_report.findings.step import Context
+from nsys_report.findings.step import Context, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import count, duration
 
@@ -51,9 +51,30 @@ def compiled_inside(context: Context) -> Iterator[Finding]:
             Fact("times", "times", most[1], "count"),
             Fact("together", "at the same time at most", together, "count"),
         ),
+        stake_ns=float(time),
     )
     if together >= threshold("compiling", "concurrent"):
         yield _in_parallel(together, time, int((ends - starts).sum()))
+
+
+def compiled_in_steps(context: Context, step: Step) -> Iterator[Finding]:
+    """Steps during which XLA compiled or loaded a program, this one or another."""
+    mine = {source: account for source, account in step.accounts.items() if account.row[0] == "compile"}
+    time = sum(account.ns for account in mine.values())
+    if time < threshold("compiling", "least_share") * step.wall_ns:
+        return
+    yield Finding(
+        slug="compiled-inside",
+        title=f"Programs are compiled or loaded between the executions of {step.name}: {duration(time)} from one to the next",
+        why="Its executions wait until the host has compiled what comes next.",
+        remedy="Compile before the steps that count (lower and compile ahead of time), keep compiled programs "
+        "(jax_compilation_cache_dir), and "
+        "start the capture after the warm-up.",
+        confidence="sure",
+        basis="Idle time of the device while XLA compiles or loads",
+        claims=dict.fromkeys(mine, 1.0),
+        facts=(Fact("time_ns", "compiling in a step", time, "ns"),),
+    )
 
 
 def _in_parallel(together: int, time: int, total: int) -> Finding:
@@ -109,9 +130,9 @@ def shape_variants(context: Context) -> Iterator[Finding]:
         if program.module is not None and len(program.module.entry.instructions) > 1:
             groups[_form(program)].append(program)
     for programs in groups.values():
-        if len(programs) < threshold("compiling", "least_variants") or not _has_kernels(context, programs):
-            continue
         shapes = sorted({_arguments(p) for p in programs})
+        if len(shapes) < threshold("compiling", "least_variants") or not _has_kernels(context, programs):
+            continue  # programs of the same arguments are no variants of one shape
         yield Finding(
             slug="shape-variants",
             title=f"{count(len(programs))} programs {programs[0].name} differ only in the sizes of their arrays",
