@@ -6,14 +6,14 @@ from hlo_mapping.classification.contents import MIXED, Contents, Write
 from hlo_mapping.classification.evidence import INPUT, KV_CACHE, STATE, Roles
 from hlo_mapping.classification.softmax import is_softmax, products_after, products_before
 from hlo_mapping.classification.uses import Uses
-from hlo_mapping.costs.opcodes import INDEX_TYPES
+from hlo_mapping.costs.opcodes import INDEX_TYPES, PRODUCTS
 from hlo_mapping.dataflow import Graph
 
 
 def find_caches(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> None:
     roles.caches.update(n for n, role in roles.role.items() if role == KV_CACHE)
     read, as_activation = _cache_reads(graph, c, uses)
-    attends = any(c.pure[p.left] == c.pure[p.right] == MIXED for p in uses.products.values())
+    attends = bool(uses.attention.products or uses.calls or uses.attention_calls)
     returned = {c.version[o] for o in graph.outputs if c.written[o]}
     for root in dict.fromkeys(w.root for w in c.writes):
         if root in roles.role:
@@ -34,20 +34,50 @@ def find_caches(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> None:
 def _why_unread(graph: Graph, root: int, writes: list[Write], multiplied: bool, attends: bool) -> str:
     """What makes a buffer a cache that no attention reads here: "" for nothing.
 
-    One that meets a parameter is a cache of what keys and values are made of if its entries' place follows from the inputs (a recurrent
-    state's does not). One that nothing reads is a cache of four dimensions or more, or of three beside attention.
+    A module that attends to nothing has no cache, unless it does nothing but move values. One that meets a parameter is a cache of what
+    keys and values are made of if its entries' place follows from the inputs (a recurrent state's does not). One that nothing reads has
+    three dimensions or more.
     """
     rank = len(graph.shapes[root].dimensions)
     placed = any(w.varies and w.kind != "select" for w in writes)
+    if not attends:
+        return "written for other programs, by one that only moves values" if rank >= 4 and placed and _only_moves(graph) else ""
+    if rank < 3:
+        return ""
     if multiplied:
-        return "written at a place that the inputs give" if placed and rank >= 3 else ""
-    if rank >= 4 or (rank == 3 and attends):
-        return "written for steps to come"
-    return ""
+        return "written at a place that the inputs give" if placed else ""
+    return "written for steps to come"
+
+
+def _only_moves(graph: Graph) -> bool:
+    """Whether a module computes nothing with floating-point arrays: it puts entries that others made into a server's buffers."""
+    return not any(
+        op in _COMPUTES and graph.count(n) > 1 and graph.shapes[n].element_type not in INDEX_TYPES for n, op in enumerate(graph.ops)
+    )
+
+
+_COMPUTES = PRODUCTS | frozenset(
+    {
+        "multiply",
+        "add",
+        "subtract",
+        "divide",
+        "exponential",
+        "tanh",
+        "logistic",
+        "power",
+        "rsqrt",
+        "sqrt",
+        "log",
+        "sine",
+        "cosine",
+        "reduce",
+    }
+)
 
 
 def _cache_reads(graph: Graph, c: Contents, uses: Uses) -> tuple[set[int], set[int]]:
-    """Buffers written in part that meet an activation in a product (or go into a custom call), and those that meet a parameter."""
+    """Buffers written in part that a product of attention or a custom call reads, and those that other products do."""
     read: set[int] = set()
     as_activation: set[int] = set()
     for product in uses.products.values():
@@ -55,8 +85,9 @@ def _cache_reads(graph: Graph, c: Contents, uses: Uses) -> tuple[set[int], set[i
             mask, other = c.pure[mine], c.pure[theirs]
             if mask > 0 and mask & c.updated:
                 roots = {n for n in c.sources(mask & c.updated) if n in graph.parameters or _within_loop(graph, n, product.node)}
-                (read if other == MIXED or other & c.updated else as_activation).update(roots)
-    for call in uses.calls:
+                attends = product.node in uses.attention.products
+                (read if attends and (other == MIXED or other & c.updated) else as_activation).update(roots)
+    for call in (*uses.calls, *uses.attention_calls):
         for operand in graph.inputs[call]:
             if c.pure[operand] > 0:
                 read.update(n for n in c.sources(c.pure[operand] & c.updated) if n in graph.parameters or _within_loop(graph, n, call))

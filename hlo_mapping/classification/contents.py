@@ -184,6 +184,8 @@ def _concatenated(graph: Graph, c: Contents, node: int) -> tuple[int, bool]:
     if len(found) != 1:
         return -1, False
     (root,) = found
+    if all(c.version[i] == root for i in graph.inputs[node]) and graph.count(node) < graph.shapes[root].element_count:
+        return root, any(c.written[i] for i in graph.inputs[node])  # parts of a buffer on their way back into it
     if graph.shapes[root].element_count != graph.count(node) or root == node:
         return -1, False
     return root, any(c.version[i] < 0 for i in graph.inputs[node]) or any(c.written[i] for i in graph.inputs[node])

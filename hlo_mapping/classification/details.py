@@ -55,8 +55,37 @@ def other_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]
 
 
 def is_norm(graph: Graph, kernel: Kernel, ops: frozenset[str]) -> bool:
-    """Whether a launch sums for a root, or takes one."""
-    return bool(ops & _ROOTS) or any(graph.ops[n] == "reduce" and _feeds_root(graph, n) for n in range(kernel.first, kernel.end))
+    """Whether a launch sums features for a root, or takes the root of such a sum: of a distance in space there are few to sum."""
+    nodes = range(kernel.first, kernel.end)
+    if ops & _ROOTS and any(graph.ops[n] in _ROOTS and _of_mean(graph, graph.inputs[n][0]) for n in nodes):
+        return True
+    return any(graph.ops[n] == "reduce" and _sums_features(graph, n) and _feeds_root(graph, n) for n in nodes)
+
+
+LEAST_FEATURES = 8
+"""Values that a norm takes the mean of, at least."""
+
+
+def _sums_features(graph: Graph, node: int) -> bool:
+    return graph.count(graph.inputs[node][0]) >= LEAST_FEATURES * graph.count(node)
+
+
+def _of_mean(graph: Graph, node: int) -> bool:
+    """Whether a value is computed element by element from a sum over features, or from stored statistics: a vector that enters."""
+    stack, seen = [node], set[int]()
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        op = graph.ops[node]
+        if op == "reduce" and _sums_features(graph, node):
+            return True
+        if op == "parameter" and sum(d > 1 for d in graph.shapes[node].dimensions) == 1:
+            return True
+        if op in _SCALAR_STEPS or op in ("reduce", "custom-call", "phi", "slice"):
+            stack.extend(i for i in graph.inputs[node] if i < node)
+    return False
 
 
 def _plain_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]) -> tuple[str, str]:

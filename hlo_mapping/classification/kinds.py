@@ -34,6 +34,8 @@ class Kinds:
     """Attention's weighted sums, also while they are scaled with factors of its softmax."""
     halves: dict[int, int] = field(default_factory=dict)
     """Reduces that finish a product begun by another node."""
+    softened: list[bool] = field(default_factory=list)
+    """Scores after the exponential of attention's softmax."""
     gradient: set[int] = field(default_factory=set)
     """Gradients of parameters, and what follows from them without another product."""
 
@@ -46,7 +48,7 @@ def find_kinds(graph: Graph, contents: Contents, uses: Uses, roles: Roles) -> Ki
     """Follow kinds from the entry parameters, then attention's scores forwards and its values backwards."""
     size = len(graph.ops)
     halves = second_halves(graph, [*uses.products.values(), *uses.spread.values()])
-    kinds = Kinds([0] * size, [False] * size, [False] * size, [False] * size, [False] * size, [False] * size, halves)
+    kinds = Kinds([0] * size, [False] * size, [False] * size, [False] * size, [False] * size, [False] * size, halves, [False] * size)
     for _ in range(4 if graph.loops else 1):  # a phi comes before the body that gives it its kind, an outer loop's before an inner one's
         before = list(kinds.kind)
         for node in range(size):
@@ -65,6 +67,8 @@ def find_kinds(graph: Graph, contents: Contents, uses: Uses, roles: Roles) -> Ki
 def _mark_forwards(graph: Graph, uses: Uses, roles: Roles, kinds: Kinds, node: int) -> None:
     inputs = graph.inputs[node]
     kinds.scores[node] = node not in roles.gradients and _is_score(graph, uses, kinds, node)
+    earlier = inputs if graph.ops[node] != "phi" else tuple(i for i in inputs if i < node)
+    kinds.softened[node] = kinds.scores[node] and (node in uses.attention.exponentials or any(kinds.softened[i] for i in earlier))
     computed = uses.product(node) is None and kinds.kind[node] & (ACTIVATION | INDEX) != 0
     kinds.factors[node] = kinds.scores[node] or (computed and any(kinds.factors[i] for i in inputs))
     kinds.weighted[node] = _is_weighted(graph, uses, kinds, node)
@@ -157,7 +161,7 @@ def _is_weighted(graph: Graph, uses: Uses, kinds: Kinds, node: int) -> bool:
     inputs, op = graph.inputs[node], graph.ops[node]
     product = uses.product(node)
     if product is not None:
-        return not is_weight_product(kinds, product) and any(kinds.scores[i] for i in inputs)
+        return not is_weight_product(kinds, product) and any(kinds.softened[i] for i in inputs)
     if op in RESHAPING or op == "leaf":
         return kinds.weighted[inputs[0]]
     if op in ("phi", "add", "multiply", "divide", "reduce"):
@@ -167,10 +171,10 @@ def _is_weighted(graph: Graph, uses: Uses, kinds: Kinds, node: int) -> bool:
 
 
 def _leads_to_values(graph: Graph, uses: Uses, kinds: Kinds, node: int, user: int) -> bool:
-    """Whether this use of a value is a product of activations or leads to one, in the same iteration of a loop."""
+    """Whether this use of a value, softened by a softmax, is a product of activations or leads to one, in the same iteration of a loop."""
     if graph.ops[user] == "phi" and node > user:
         return False
     product = uses.product(user)
     if product is not None:
-        return not is_weight_product(kinds, product) and kinds.kind[user] == ACTIVATION
+        return kinds.softened[node] and not is_weight_product(kinds, product) and kinds.kind[user] == ACTIVATION
     return kinds.to_values[user]

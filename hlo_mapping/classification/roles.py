@@ -68,8 +68,8 @@ def infer_roles(graph: Graph, contents: Contents, uses: Uses, overrides: RoleOve
     if len(graph.parameters) == 1:
         roles.give(next(iter(graph.parameters)), INPUT, "the only array that enters")
     weights = find_product_weights(graph, contents, uses, roles)
-    find_tables(graph, contents, uses, roles)
     if weights:
+        find_tables(graph, contents, uses, roles)
         find_scales(graph, contents, uses, roles, weights)
         find_groups(graph, contents, uses, roles)
         if not roles.trained:

@@ -10,7 +10,7 @@ from hlo_mapping.classification.details import is_norm, other_detail
 from hlo_mapping.classification.evidence import Roles
 from hlo_mapping.classification.kinds import ACTIVATION, CACHE, WEIGHTS, Kinds, is_weight_product
 from hlo_mapping.classification.reasons import COPIES_CACHE, SUMS_SPLIT_PRODUCT, written_out
-from hlo_mapping.classification.uses import Uses
+from hlo_mapping.classification.uses import FUSED_ATTENTION, Uses
 from hlo_mapping.costs.flops import product_flops
 from hlo_mapping.costs.opcodes import COLLECTIVES, ELEMENTWISE
 from hlo_mapping.costs.products import RESHAPING, Product
@@ -142,6 +142,13 @@ def product_class(program: Program, product: Product) -> Verdict | None:
 
 
 def _second_half(launch: Launch) -> Verdict | None:
+    """The second half of a split product, unless what the launch reads out of a cache beside it is more."""
+    graph, kinds = launch.program.graph, launch.program.kinds
+    read = [
+        r for r in launch.kernel.results if kinds.kind[r] == CACHE and launch.program.contents.version[r] in launch.program.roles.caches
+    ]
+    if launch.halves and sum(graph.shapes[r].byte_size for r in read) > sum(graph.shapes[n].byte_size for n in launch.halves):
+        return Verdict("kv_gather", "slice", "reads entries of a cache into a buffer of their own")
     for node in launch.halves:
         product = launch.program.uses.product(node)
         verdict = product_class(launch.program, product) if product is not None else None
@@ -154,7 +161,7 @@ def _custom_call(launch: Launch) -> Verdict | None:
     """A call whose meaning XLA does not define, by its operands."""
     program = launch.program
     for node in launch.nodes:
-        if program.graph.instructions[node].custom_call_target.startswith("__cudnn$fmha"):
+        if program.graph.instructions[node].custom_call_target.startswith(FUSED_ATTENTION):
             return Verdict("attention", "custom call", "cuDNN's fused attention")
         if node not in program.uses.calls:
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 
 from hlo_mapping.classification.contents import Contents
 from hlo_mapping.costs.products import RESHAPING
@@ -11,12 +12,29 @@ from hlo_mapping.dataflow import Graph
 
 
 def is_softmax(graph: Graph, node: int) -> bool:
-    """Whether an exponential is of differences from a maximum."""
+    """Whether an exponential is of differences from a statistic of each row: its maximum, or what a loop or a forward pass kept of it."""
     node = _through(graph, graph.inputs[node][0])
     if graph.ops[node] != "subtract":
         return False
-    maximum = _through(graph, graph.inputs[node][1])
-    return graph.ops[maximum] == "reduce" and combiner(graph, maximum) == "maximum"
+    return _is_row_statistic(graph, graph.inputs[node][1])
+
+
+def _is_row_statistic(graph: Graph, node: int) -> bool:
+    """Whether a value is spread over rows, or comes from maxima of rows."""
+    stack, seen = [node], set[int]()
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        op = graph.ops[node]
+        if op == "reduce" and combiner(graph, node) == "maximum":
+            return True
+        if op == "broadcast" and graph.shapes[graph.inputs[node][0]].dimensions and graph.count(graph.inputs[node][0]) < graph.count(node):
+            return True
+        if op in RESHAPING or op in ("broadcast", "leaf", "maximum", "select", "phi"):
+            stack.extend(graph.inputs[node])
+    return False
 
 
 def _through(graph: Graph, node: int) -> int:
@@ -25,13 +43,41 @@ def _through(graph: Graph, node: int) -> int:
     return node
 
 
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """Where a module attends: the exponentials of its softmaxes, and the products on both sides of them, by node.
+
+    A softmax is attention's where its weights go into a product as they are. The gradient of a loss over similarities has products on both
+    sides too, but what was right is subtracted in between (contrastive training); and the products of an optimizer have no exponential.
+    """
+
+    exponentials: frozenset[int] = frozenset()
+    products: frozenset[int] = frozenset()
+
+
+def find_attention(graph: Graph, c: Contents, products: Collection[int]) -> Attention:
+    """The attention among a module's products."""
+    exponentials: set[int] = set()
+    around: set[int] = set()
+    for node, op in enumerate(graph.ops):
+        if op == "exponential" and is_softmax(graph, node):
+            before, after = products_before(graph, products, node), products_after(graph, c, products, node)
+            if before and after:
+                exponentials.add(node)
+                around |= before | after
+    if around:  # a backward pass works the same weights out again, for other products
+        softmaxes = (n for n, op in enumerate(graph.ops) if op == "exponential" and n not in exponentials and is_softmax(graph, n))
+        exponentials |= {n for n in softmaxes if products_before(graph, products, n) & around}
+    return Attention(frozenset(exponentials), frozenset(around))
+
+
 def products_before(graph: Graph, products: Collection[int], node: int) -> set[int]:
     """The products that a value is computed from through elementwise work and reductions."""
     return _reach(graph, products, [node], lambda n: graph.inputs[n])
 
 
 def products_after(graph: Graph, c: Contents, products: Collection[int], node: int) -> set[int]:
-    """The products that a softmax goes into, through its own division and changes of type and order alone."""
+    """The products that a softmax goes into, through its own division, constant or stored scales, and changes of type and order alone."""
 
     def onward(n: int) -> list[int]:
         return [
@@ -40,7 +86,7 @@ def products_after(graph: Graph, c: Contents, products: Collection[int], node: i
             if u in products
             or graph.ops[u] in RESHAPING
             or graph.ops[u] in ("broadcast", "divide", "leaf", "select", "slice")
-            or (graph.ops[u] == "multiply" and any(c.pure[i] == 0 for i in graph.inputs[u]))
+            or (graph.ops[u] == "multiply" and any(c.pure[i] >= 0 for i in graph.inputs[u]))
         ]
 
     return _reach(graph, products, [node], onward)

@@ -8,11 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hlo_mapping.classification.contents import MIXED, Contents
-from hlo_mapping.classification.softmax import is_softmax, products_after, products_before
+from hlo_mapping.classification.softmax import Attention, find_attention
 from hlo_mapping.costs.opcodes import COLLECTIVES, ELEMENTWISE, PRODUCTS, is_library_call, is_product_call
 from hlo_mapping.costs.products import Product, is_split_product
 from hlo_mapping.dataflow import Graph
 
+FUSED_ATTENTION = "__cudnn$fmha"
+"""How the targets of cuDNN's attention begin (xla/service/gpu/cublas_cudnn.cc)."""
 _THROUGH = frozenset(
     {"phi", "all-reduce", "all-gather", "reduce-scatter", "leaf", "slice", "concatenate", "scatter", "dynamic-update-slice"}
 )
@@ -32,6 +34,9 @@ class Uses:
     """(node, pure operand, other operand) of arithmetic between a parameter's own elements and a mixed value."""
     calls: list[int] = field(default_factory=list)
     """Custom calls whose meaning XLA does not define."""
+    attention_calls: list[int] = field(default_factory=list)
+    """Calls of a library's attention: queries, keys, values, and more."""
+    attention: Attention = field(default_factory=Attention)
 
     def product(self, node: int) -> Product | None:
         """The product that a node is, of either sort."""
@@ -51,21 +56,10 @@ def find_uses(graph: Graph, contents: Contents) -> Uses:
             uses.lookups.append((node, inputs[0]))
         elif op in _ARITHMETIC and len(inputs) == 2:
             _arithmetic(graph, contents, node, uses)
-    if uses.spread:
-        uses.spread = _around_softmax(graph, contents, uses)
+    uses.attention = find_attention(graph, contents, uses.products.keys() | uses.spread.keys())
+    # of spread multiplies only attention's are products, and not those of statistics and their gradients
+    uses.spread = {node: product for node, product in uses.spread.items() if node in uses.attention.products}
     return uses
-
-
-def _around_softmax(graph: Graph, contents: Contents, uses: Uses) -> dict[int, Product]:
-    """The spread multiplies that a softmax lies between: attention's, and not those of statistics and their gradients."""
-    every = uses.products.keys() | uses.spread.keys()
-    kept: set[int] = set()
-    for node, op in enumerate(graph.ops):
-        if op == "exponential" and is_softmax(graph, node):
-            before, after = products_before(graph, every, node), products_after(graph, contents, every, node)
-            if before and after:
-                kept |= before | after
-    return {node: product for node, product in uses.spread.items() if node in kept}
 
 
 def _call(graph: Graph, contents: Contents, node: int, uses: Uses) -> None:
@@ -73,6 +67,8 @@ def _call(graph: Graph, contents: Contents, node: int, uses: Uses) -> None:
     if is_product_call(target) and len(inputs) >= 2:
         uses.products[node] = Product(node, inputs[0], inputs[1], "convolution" if "conv" in target else "dot")
         uses.scales.extend((node, extra, inputs[0]) for extra in inputs[2:] if contents.pure[extra] > 0)
+    elif target.startswith(FUSED_ATTENTION):
+        uses.attention_calls.append(node)
     elif not is_library_call(target):
         uses.calls.append(node)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isqrt
 
@@ -10,7 +11,7 @@ from hlo_mapping.classification.axes import summed_axes
 from hlo_mapping.classification.contents import MIXED, Contents
 from hlo_mapping.classification.evidence import INPUT, STATE, WEIGHT, Roles, folded, partners_of, replaced, returned
 from hlo_mapping.classification.uses import Uses
-from hlo_mapping.costs.opcodes import INDEX_TYPES
+from hlo_mapping.costs.opcodes import COLLECTIVES, INDEX_TYPES
 from hlo_mapping.costs.products import RESHAPING, Product, batch_sizes, before_broadcast, numbers_in
 from hlo_mapping.dataflow import Graph
 
@@ -53,11 +54,42 @@ def find_product_weights(graph: Graph, c: Contents, uses: Uses, roles: Roles) ->
             strength.update(n for n in c.sources(c.pure[operand]) if n not in inputs)
     strength.update(selected - inputs)
     weights = {n for n in strength if n not in inputs and n in graph.parameters}
+    weights = _that_others_meet(graph, c, uses, weights, contests) | (weights & roles.trained)
     for node in sorted(inputs):
         roles.give(node, STATE if returned(graph, c, node) else INPUT, "multiplied with a weight as its activation")
     for node in sorted(weights):
         roles.give(node, WEIGHT, "an operand of products with activations")
     return {n for n in weights if roles.role[n] == WEIGHT}
+
+
+def _that_others_meet(graph: Graph, c: Contents, uses: Uses, weights: set[int], contests: list[Product]) -> set[int]:
+    """Those weights that meet, in one product at least, a value that does not follow from themselves.
+
+    An array that only ever meets what was computed from it is a state that acts on itself, as bodies do through their distances.
+    """
+    bits = {node: 1 << i for i, node in enumerate(graph.parameters)}
+    depends = _dependence(graph, bits) if weights else []
+    met = {n for p in contests for operand in (p.left, p.right) for n in c.sources(c.pure[operand])}
+    for product in uses.products.values():
+        for operand in (product.left, product.right):
+            other = depends[product.other(operand)] if weights else 0
+            met.update(n for n in c.sources(c.pure[operand]) if not other & bits.get(n, 0))
+    met.update(n for call in uses.calls for i in graph.inputs[call] for n in c.sources(c.pure[i]))
+    return weights & met
+
+
+def _dependence(graph: Graph, bits: Mapping[int, int]) -> list[int]:
+    """For each node the entry parameters that its value depends on, as bits; of what loops carry, in the first iteration."""
+    depends = [0] * len(graph.ops)
+    for node in range(len(depends)):
+        found, inputs = bits.get(node, 0), graph.inputs[node]
+        if graph.ops[node] == "leaf" and graph.ops[inputs[0]] in COLLECTIVES:
+            inputs = (graph.leaf_operand(node),)
+        for source in inputs:
+            if source < node:
+                found |= depends[source]
+        depends[node] = found
+    return depends
 
 
 def _with_this_gradient(
@@ -146,9 +178,22 @@ class _Evidence:
 
 
 def _loser(graph: Graph, c: Contents, product: Product, evidence: _Evidence) -> list[int]:
-    """Of two parameters multiplied with each other, the sources of the one that is the input."""
+    """Of two parameters multiplied with each other, the sources of the one that is the input; of two sets of points both are."""
+    if _compares_points(graph, c, product, evidence):
+        return [n for operand in (product.left, product.right) for n in c.sources(c.pure[operand])]
     left, right = (_weight_score(graph, c, product, operand, evidence) for operand in (product.left, product.right))
     return c.sources(c.pure[product.left if left < right else product.right])
+
+
+def _compares_points(graph: Graph, c: Contents, product: Product, evidence: _Evidence) -> bool:
+    """Whether a product is of the rows of one array with those of another of the same shape, and nothing else speaks for either."""
+    sources = [c.sources(c.pure[operand]) for operand in (product.left, product.right)]
+    if product.kind != "dot" or any(len(s) != 1 or evidence.strength[s[0]] or s[0] in evidence.roles.role for s in sources):
+        return False
+    one, other = (graph.shapes[s[0]].dimensions for s in sources)
+    instruction = graph.instructions[product.node]
+    summed = [numbers_in(instruction.attribute(f"{side}_contracting_dims")) for side in ("lhs", "rhs")]
+    return one == other and len(one) >= 2 and one[0] != one[-1] and summed[0] == summed[1]
 
 
 def _weight_score(graph: Graph, c: Contents, product: Product, operand: int, evidence: _Evidence) -> float:

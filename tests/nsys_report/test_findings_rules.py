@@ -92,7 +92,22 @@ CACHE = """HloModule jit_step, is_scheduled=true{aliases}
   ROOT %dus = bf16[1024,16,128]{{2,1,0}} dynamic-update-slice(%c, %k, %i, %z, %z)
 }}
 
-ENTRY %main (q: bf16[16,128], k: bf16[1,16,128], cache: bf16[1024,16,128], i: s32[]) -> (bf16[16,1024], bf16[1024,16,128]) {{
+%larger (a: bf16[], b: bf16[]) -> bf16[] {{
+  %a = bf16[] parameter(0)
+  %b = bf16[] parameter(1)
+  ROOT %max = bf16[] maximum(%a, %b)
+}}
+
+%soften (s: bf16[16,1024]) -> bf16[16,1024] {{
+  %s = bf16[16,1024]{{1,0}} parameter(0)
+  %low = bf16[] constant(-inf)
+  %top = bf16[16]{{0}} reduce(%s, %low), dimensions={{1}}, to_apply=%larger
+  %spread = bf16[16,1024]{{1,0}} broadcast(%top), dimensions={{0}}
+  %less = bf16[16,1024]{{1,0}} subtract(%s, %spread)
+  ROOT %weights = bf16[16,1024]{{1,0}} exponential(%less)
+}}
+
+ENTRY %main (q: bf16[16,128], k: bf16[1,16,128], cache: bf16[1024,16,128], i: s32[]) -> (bf16[16,128], bf16[1024,16,128]) {{
   %q = bf16[16,128]{{1,0}} parameter(0)
   %k = bf16[1,16,128]{{2,1,0}} parameter(1)
   %cache = bf16[1024,16,128]{{2,1,0}} parameter(2)
@@ -100,7 +115,9 @@ ENTRY %main (q: bf16[16,128], k: bf16[1,16,128], cache: bf16[1024,16,128], i: s3
 {copy}
   %write = bf16[1024,16,128]{{2,1,0}} fusion(%{source}, %k, %i), kind=kLoop, calls=%update
   %dot.1 = bf16[16,1024]{{1,0}} dot(%q, %write), lhs_batch_dims={{0}}, lhs_contracting_dims={{1}}, rhs_batch_dims={{1}}, rhs_contracting_dims={{2}}
-  ROOT %tuple.1 = (bf16[16,1024]{{1,0}}, bf16[1024,16,128]{{2,1,0}}) tuple(%dot.1, %write)
+  %soft = bf16[16,1024]{{1,0}} fusion(%dot.1), kind=kLoop, calls=%soften
+  %dot.2 = bf16[16,128]{{1,0}} dot(%soft, %write), lhs_batch_dims={{0}}, lhs_contracting_dims={{1}}, rhs_batch_dims={{1}}, rhs_contracting_dims={{0}}
+  ROOT %tuple.1 = (bf16[16,128]{{1,0}}, bf16[1024,16,128]{{2,1,0}}) tuple(%dot.2, %write)
 }}
 """  # noqa: E501
 
