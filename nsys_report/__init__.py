@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nsys_report.notebook import Analysis, analyze
+    from nsys_report.profiling.window import window
 
 __version__ = "0.1.0"
-__all__ = ["Analysis", "__version__", "analyze"]
+__all__ = ["Analysis", "__version__", "analyze", "window"]
 
 
 def __getattr__(name: str) -> Any:
@@ -17,6 +18,10 @@ def __getattr__(name: str) -> Any:
         from nsys_report import notebook
 
         return getattr(notebook, name)
+    if name == "window":
+        from nsys_report.profiling.window import window
+
+        return window
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

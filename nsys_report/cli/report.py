@@ -89,7 +89,7 @@ def command(
         analysis = _analyze(capture, dump, known | {"what_if": scenarios}, f"{name}: " if len(captures) > 1 else "")
         analyses[name] = selection.narrow(analysis)
     report = build_report([a.subject(name) for name, a in analyses.items()], f"nsys-report {__version__}", top or None)
-    _deliver(Finished(report, analyses), wanted)
+    deliver(Finished(report, analyses), wanted)
     _gate(analyses, min_coverage)
     return 0
 
@@ -144,7 +144,7 @@ def _collide(output: Output, path: Path, other: Output, taken: Path) -> bool:
     return _same(file, folder) or (file.suffix == ending and any(_same(above, folder) for above in file.absolute().parents))
 
 
-def _deliver(finished: Finished, wanted: Sequence[tuple[Output, Path]]) -> None:
+def deliver(finished: Finished, wanted: Sequence[tuple[Output, Path]]) -> None:
     """Writes the files, then the page; a file that goes to stdout stands in the page's stead.
 
     What cannot be written keeps nothing else from being written: the error comes at the end.

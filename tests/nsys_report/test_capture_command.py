@@ -1,0 +1,243 @@
+"""`nsys-report capture`: a program's run under a stand-in for nsys, from the command line to the report, and each way it can fail."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from nsys_report.cli.app import run
+from nsys_report.errors import UsageError
+from nsys_report.profiling.environment import rank_of, xla_flags
+from nsys_report.profiling.gpu import Gate
+from nsys_report.profiling.hook.nsys_report_window import Window, bracket, module_name
+from nsys_report.profiling.tool import find_nsys
+from nsys_report.profiling.window_spec import parse_window
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+STAND_IN = Path(__file__).with_name("stand_in_nsys.py")
+PROGRAM = """
+import os, re, shutil, sys
+dump = re.search(r"--xla_dump_to=(\\S+)", os.environ["XLA_FLAGS"])[1]
+assert os.listdir(dump) == []
+shutil.copytree(sys.argv[1], dump, dirs_exist_ok=True)
+print("flags", os.environ["XLA_FLAGS"], "cache", os.environ["JAX_ENABLE_COMPILATION_CACHE"])
+sys.exit(int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+"""
+
+
+@pytest.fixture
+def nsys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The stand-in under nsys's name, exporting the decoder's capture; a program that leaves the decoder's dump."""
+    path = tmp_path / "bin" / "nsys"
+    path.parent.mkdir()
+    path.write_text(f"#!{sys.executable}\n" + STAND_IN.read_text())
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    (tmp_path / "program.py").write_text(PROGRAM)
+    monkeypatch.setenv("STAND_IN_EXPORT", str(FIXTURES / "decode/capture.sqlite"))
+    monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_enable_triton_gemm=false")
+    for name in ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "RANK"):
+        monkeypatch.delenv(name, raising=False)
+    return path
+
+
+def capture(nsys: Path, *options: str, code: str = "0") -> int:
+    program = [sys.executable, str(nsys.parents[1] / "program.py"), str(FIXTURES / "decode/xla_dump"), code]
+    return run(["capture", "--nsys", str(nsys), "--wait", "0", "--no-warm", *options, "--", *program])
+
+
+def test_from_a_program_to_its_report(nsys: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    kept = tmp_path / "kept"
+    assert capture(nsys, "--keep", str(kept), "--label", "host=spark", "--json", str(tmp_path / "r.json")) == 0
+    out, err = capfd.readouterr()
+    assert "jit_decode_step" in out and "label host" in out and "spark" in out
+    assert f"flags --xla_gpu_enable_triton_gemm=false --xla_dump_to={kept / 'xla_dump'} --xla_dump_hlo_as_text cache false" in err
+    assert sorted(p.name for p in kept.iterdir()) == ["capture.nsys-rep", "capture.sqlite", "export.log", "run.json", "run.log", "xla_dump"]
+    made = json.loads((kept / "run.json").read_text())
+    assert made["xla_flags"] == "--xla_gpu_enable_triton_gemm=false" and made["labels"] == {"host": "spark"} and made["exit_code"] == 0
+    assert made["host"] and made["host"] not in (tmp_path / "r.json").read_text()
+
+
+def test_the_command_is_printed_and_alone_with_dry_run(nsys: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert capture(nsys, "--keep", str(tmp_path / "kept"), "--window", "steps=20,skip=10,module=jit_f", "--dry-run") == 0
+    out = capfd.readouterr().out
+    assert not (tmp_path / "kept").exists()
+    assert "profile --trace=cuda,nvtx --cuda-graph-trace=node --sample=none" in out and "--capture-range=cudaProfilerApi" in out
+    assert "NSYS_REPORT_WINDOW=steps=20,skip=10,module=jit_f" in out and "export --type=sqlite" in out
+
+
+def test_a_run_that_lost_its_cuda_tables_is_repeated_without_nvtx(
+    nsys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("STAND_IN_FAILS", "strings")
+    assert capture(nsys, "--keep", str(tmp_path / "kept")) == 0
+    assert "could not import this program's NVTX ranges" in capfd.readouterr().out
+    assert json.loads((tmp_path / "kept/run.json").read_text())["traces"] == "cuda"
+
+
+@pytest.mark.parametrize(
+    ("fails", "options", "says"),
+    [
+        ("library", (), "its importer could not make a report"),
+        ("window", ("--window", "range=step"), "the window never opened: the NVTX range step"),
+        ("export", (), "nsys export failed with exit code 1"),
+    ],
+)
+def test_each_failure_is_named(
+    nsys: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], fails: str, options: tuple[str, ...], says: str
+) -> None:
+    monkeypatch.setenv("STAND_IN_FAILS", fails)
+    assert capture(nsys, *options) == 1
+    err = capfd.readouterr().err
+    assert says in err and "Traceback" not in err
+
+
+def test_a_program_that_fails_is_reported_and_said(nsys: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert capture(nsys, code="7") == 1
+    assert "the program ended with exit code 7" in capfd.readouterr().out
+
+
+def test_ranks_have_folders_and_names_of_their_own(
+    nsys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SLURM_PROCID", "1")
+    assert capture(nsys) == 2
+    assert capture(nsys, "--keep", str(tmp_path / "kept")) == 0
+    assert (tmp_path / "kept/rank_1/capture_rank1.sqlite").exists()
+    assert "jit_decode_step" not in capfd.readouterr().out
+
+
+def test_two_passes_are_one_report(nsys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("STAND_IN_EXPORT", str(FIXTURES / "serve/capture.sqlite"))
+    monkeypatch.setenv("STAND_IN_GRAPH_EXPORT", str(FIXTURES / "graph_2025/capture.sqlite"))
+    assert capture(nsys, "--passes", "2", "--keep", str(tmp_path / "kept")) == 0
+    assert (tmp_path / "kept/node_pass/run.json").exists() and (tmp_path / "kept/graph_pass/run.json").exists()
+
+
+def test_a_kept_folder_is_empty_before(nsys: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert capture(nsys, "--keep", str(tmp_path)) == 2
+    assert "not empty" in capfd.readouterr().err
+
+
+def test_no_nsys_says_where_it_was_looked_for(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert run(["capture", "--nsys", "/nowhere/nsys", "--", "true"]) == 2
+    assert "/nowhere/nsys: no nsys that can be run" in capfd.readouterr().err
+
+
+def test_versions_and_what_they_cannot_do(nsys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find_nsys(nsys).version == (2025, 3, 2)
+    monkeypatch.setenv("STAND_IN_VERSION", "2023.4.4.54-234433681190v0")
+    old = find_nsys(nsys.parent)
+    assert old.words == "nsys 2023.4.4" and "before 2025" in old.limits()[0]
+
+
+@pytest.mark.parametrize("written", ["", "steps=0", "steps=x", "skip=3", "range=", "steps=2,twice=3"])
+def test_a_window_that_cannot_be_meant_is_refused(written: str) -> None:
+    with pytest.raises(UsageError):
+        parse_window(written)
+
+
+def test_windows_become_options() -> None:
+    assert parse_window("range=step").options() == ["--capture-range=nvtx", "--nvtx-capture=step@*", "--capture-range-end=stop"]
+    assert parse_window("api").options(end_program=True) == ["--capture-range=cudaProfilerApi", "--capture-range-end=stop-shutdown"]
+    assert parse_window(None, 3, 0.5).options() == ["--delay=3", "--duration=0.5", "--kill=none"]
+    assert parse_window(None).options() == []
+
+
+def test_flags_are_added_to_and_a_second_dump_refused() -> None:
+    assert xla_flags("--a=b --xla_dump_hlo_as_text", Path("D")) == "--a=b --xla_dump_hlo_as_text --xla_dump_to=D"
+    with pytest.raises(UsageError):
+        xla_flags("--xla_dump_to=elsewhere", Path("D"))
+
+
+def test_ranks_by_launcher() -> None:
+    assert [rank_of(e) for e in ({"SLURM_PROCID": "3"}, {"OMPI_COMM_WORLD_RANK": "0"}, {})] == [3, 0, None]
+
+
+class Bell:
+    """A profiler that notes when it is started and stopped."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def start(self) -> None:
+        self.heard.append("start")
+
+    def stop(self) -> None:
+        self.heard.append("stop")
+
+
+def test_the_window_counts_one_program_and_closes_before_the_call_after_its_last_step() -> None:
+    bell = Bell()
+    window = Window(2, 3, "jit_step", bell)
+    for number in range(7):
+        window.before("jit_other")
+        window.before("jit_step")
+        bell.heard.append(str(number))
+    assert bell.heard == ["0", "1", "2", "start", "3", "4", "stop", "5", "6"]
+    assert window.seen["steps"] == 2
+
+
+def test_without_a_name_the_first_program_that_has_run_so_often_is_the_one() -> None:
+    window = Window(2, 3, "", Bell())
+    for name in "abbbb":
+        window.before(name)
+    assert (window.module, window.state) == ("b", "open")
+    window.close()
+    assert window.seen["steps"] == 1
+
+
+def test_items_are_bracketed_also_where_they_end_early() -> None:
+    bell = Bell()
+    assert [bell.heard.append(item) or item for item in bracket(iter("abcdef"), 2, 1, bell)] == list("abcdef")
+    assert bell.heard == ["a", "start", "b", "c", "stop", "d", "e", "f"]
+    early = Bell()
+    for item in bracket(iter("abc"), 5, 1, early):
+        if item == "b":
+            break
+    assert early.heard[-1:] in (["start"], ["stop"])
+
+
+def test_programs_are_named_as_xla_names_them() -> None:
+    import functools
+
+    def train_step() -> None: ...
+
+    assert module_name(train_step) == "jit_train_step"
+    assert module_name(functools.partial(train_step)) == "jit_train_step"
+    assert module_name(lambda: None) == "jit__lambda"
+
+
+class Gauge:
+    """Utilization that falls to nothing after some seconds of a clock that only sleeping moves."""
+
+    def __init__(self, busy_s: float) -> None:
+        self.time, self.busy_s = 0.0, busy_s
+
+    def utilization(self) -> float:
+        return 80.0 if self.time < self.busy_s else 0.0
+
+    def state(self) -> list[dict[str, object]]:
+        return []
+
+    def driver(self) -> str:
+        return ""
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds
+
+    def now(self) -> float:
+        return self.time
+
+
+def test_the_gate_waits_for_an_idle_gpu_and_gives_up() -> None:
+    free, soon, never = (Gauge(busy) for busy in (0, 25, 1e9))
+    gates = [Gate(g, g.now, g.sleep) for g in (free, soon, never)]
+    found = [gate.wait(120) for gate in gates]
+    assert [f.contended for f in found] == [False, False, True]
+    assert found[0].waited_s == 0 and 20 <= found[1].waited_s <= 30 and found[2].waited_s >= 120
+    assert found[2].words.startswith("contended: 80 % used")
