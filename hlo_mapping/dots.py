@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hlo_mapping.ir import Computation, Instruction, Module
-from hlo_mapping.shape import BITS
+from hlo_mapping.shape import BITS, Shape
 
 DOTS = frozenset({"dot", "ragged-dot", "scaled-dot", "convolution"})
 _LIBRARY = re.compile(r"cublas\$(?!triangular)|cudnn\$conv|matmul|gemm", re.IGNORECASE)
@@ -89,6 +89,21 @@ def operands_of(module: Module, name: str) -> list[Instruction]:
     """The instructions whose values an instruction takes; [] where it is not in the module."""
     instruction, home = module.instruction(name), module.home.get(name)
     return _operands(module.by_name[home], instruction) if instruction is not None and home is not None else []
+
+
+def operand_leaves(module: Module, name: str) -> list[Shape]:
+    """The arrays that an instruction takes: of a tuple of which it names a part (`%x#1`), that part's; [] where it is not in the module."""
+    instruction, home = module.instruction(name), module.home.get(name)
+    if instruction is None or home is None:
+        return []
+    leaves: list[Shape] = []
+    for operand in instruction.operands:
+        source = module.by_name[home].by_name.get(operand.name)
+        shape = source.shape if source is not None else None
+        for index in operand.index:
+            shape = shape.elements[index] if shape is not None and index < len(shape.elements) else None
+        leaves.extend(shape.leaves if shape is not None else ())
+    return leaves
 
 
 def _dots(module: Module, computation: Computation, instruction: Instruction, depth: int) -> Iterator[Dot]:

@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 
-from hlo_mapping.dots import operands_of
+from hlo_mapping.dots import operand_leaves
 from hlo_mapping.ir import Module
 from hlo_mapping.shape import BITS
 from nsys_report.analysis.view import View, ints
@@ -42,7 +42,7 @@ def cache_types(view: View) -> list[str | None]:
     found: dict[int, Counter[str]] = {}
     for name, number in zip(names, numbers, strict=True):
         module = module_of(view.joined, number)
-        leaves = [leaf for operand in operands_of(module, name) for leaf in operand.shape.leaves] if module is not None else []
+        leaves = operand_leaves(module, name) if module is not None else []
         if leaves:
             found.setdefault(number, Counter())[max(leaves, key=lambda leaf: leaf.byte_size).element_type] += 1
     return [found[k.program_id].most_common(1)[0][0] if k.program_id in found else None for k in view.modules]
@@ -56,7 +56,7 @@ def module_of(joined: Joined, number: int | None) -> Module | None:
 
 def _fitting_type(module: Module, name: str, weight_bytes: int) -> str | None:
     """Of the operands that hold the bytes the smallest; where none does, several weights are read, and the largest is one of them."""
-    found = [leaf for operand in operands_of(module, name) for leaf in operand.shape.leaves if leaf.byte_size]
+    found = [leaf for leaf in operand_leaves(module, name) if leaf.byte_size]
     holding = [leaf for leaf in found if leaf.byte_size >= ALMOST_ALL * weight_bytes]
     chosen = min(holding, key=lambda leaf: leaf.byte_size) if holding else max(found, key=lambda leaf: leaf.byte_size, default=None)
     return chosen.element_type if chosen is not None else None
