@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pyarrow as pa
 
 from hlo_mapping.classification.caches import lasting_versions
@@ -17,22 +19,45 @@ from hlo_mapping.costs.apply import launch_costs
 from hlo_mapping.dataflow import Kernel, build_graph
 from hlo_mapping.dump.program import Program
 from hlo_mapping.ir import Module, OpMetadata
+from hlo_mapping.program_kind import ProgramKind, program_kind
 
 
-def instruction_facts(program: Program, overrides: RoleOverrides | None = None) -> pa.Table:
-    """Facts (schema `columns.FACTS`) of every instruction that can launch work, in every computation that is executed.
+@dataclass(frozen=True, slots=True)
+class ProgramFacts:
+    """What one program's HLO says: a row per instruction (schema `columns.FACTS`), and what kind of program it is (None without HLO)."""
+
+    instructions: pa.Table
+    kind: ProgramKind | None = None
+
+
+def program_facts(program: Program, overrides: RoleOverrides | None = None) -> ProgramFacts:
+    """Facts of every instruction that can launch work, in every computation that is executed, and the program's kind.
 
     Costs are of one execution of the instruction: one iteration of the loop around it. A program without a module has no rows.
     """
     if program.module is None:
-        return FACTS.empty_table()
-    return module_facts(program.module, program.number, overrides)
+        return ProgramFacts(FACTS.empty_table())
+    return analyze_module(program.module, program.number, overrides)
+
+
+def instruction_facts(program: Program, overrides: RoleOverrides | None = None) -> pa.Table:
+    """The instructions of `program_facts` alone."""
+    return program_facts(program, overrides).instructions
 
 
 def module_facts(module: Module, number: int, overrides: RoleOverrides | None = None) -> pa.Table:
+    """The instructions' facts of one module."""
+    return analyze_module(module, number, overrides).instructions
+
+
+def analyze_module(module: Module, number: int, overrides: RoleOverrides | None = None) -> ProgramFacts:
     """The facts of one module."""
     analysed = analyse(module, overrides)
     rows = [_row(analysed, kernel) for kernel in analysed.graph.kernels]
+    return ProgramFacts(_table(module, number, rows), program_kind(analysed, rows))
+
+
+def _table(module: Module, number: int, rows: list[dict[str, object]]) -> pa.Table:
     columns = {name: [row.get(name) for row in rows] for name in FACTS.names}
     columns["program_id"] = [number] * len(rows)
     columns["hlo_module"] = [module.name] * len(rows)

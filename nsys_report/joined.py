@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
     from hlo_mapping.dump.program import Program
+    from hlo_mapping.program_kind import ProgramKind
     from nsys_report.capture.model import Capture
 
 
@@ -29,6 +30,8 @@ class Joined:
     facts: pa.Table
     programs: Mapping[int, Program]
     notes: tuple[str, ...] = ()
+    kinds: Mapping[int, ProgramKind] = field(default_factory=dict)
+    """What kind of program each is, by program number; those without HLO are not in it."""
 
     def complete(self, activities: pa.Table | None = None) -> pa.Table:
         """All activities, or some rows of them, with class and costs: nsys_report.columns.ACTIVITY_TABLE, LAUNCHES, instruction_id."""

@@ -13,9 +13,10 @@ from hlo_mapping.columns import FACTS
 from hlo_mapping.dump.index import index_dump
 from hlo_mapping.dump.program import Program
 from hlo_mapping.errors import HloError
-from hlo_mapping.facts import instruction_facts
+from hlo_mapping.facts import program_facts
 from hlo_mapping.matching.found import Joined as Join
 from hlo_mapping.matching.join import join
+from hlo_mapping.program_kind import ProgramKind
 from nsys_report.analysis.ceilings import Ceilings, GpuEntry, builtin_table, find_ceilings, read_table
 from nsys_report.analysis.results import AnalysisResults, analyse
 from nsys_report.capture import open_capture
@@ -50,26 +51,30 @@ def join_capture(
     found = join(launched, dump, ranges.annotations, host_functions_before(launched, capture.runtime))
     executions, execution_id = executions_table(launched, found.execution, found.executions)
     say("reading instructions", 0.8)
-    facts, unread = _facts(found, overrides)
+    facts, kinds, unread = _facts(found, overrides)
     say("joining", 0.9)
     activities = joined_activities(launched, found, execution_id, executions, facts)
     programs = {e.program.number: e.program for e in found.executions if e.program is not None}
-    return Joined(capture, activities, executions, facts, programs, (*join_notes(found, dump, ranges.without_work, launched), *unread))
+    notes = (*join_notes(found, dump, ranges.without_work, launched), *unread)
+    return Joined(capture, activities, executions, facts, programs, notes, kinds)
 
 
-def _facts(found: Join, overrides: RoleOverrides | None) -> tuple[pa.Table, tuple[str, ...]]:
-    """The facts of every program that ran, one after another, and sentences on those whose text cannot be followed."""
+def _facts(found: Join, overrides: RoleOverrides | None) -> tuple[pa.Table, dict[int, ProgramKind], tuple[str, ...]]:
+    """The facts of every program that ran, one after another, the programs' kinds, and sentences on those whose text cannot be followed."""
     if overrides is not None:
         role_overrides.check_overrides(overrides, [p.module for p in found.programs.values() if p.module is not None])
     ran: dict[int, Program] = {e.program.number: e.program for e in found.executions if e.program is not None}
-    tables, unread = [], []
+    tables, kinds, unread = [], dict[int, ProgramKind](), []
     for program in ran.values():
         try:
-            if program.module is not None:
-                tables.append(instruction_facts(program, overrides))
+            read = program_facts(program, overrides)
+            tables.append(read.instructions)
+            if read.kind is not None:
+                kinds[program.number] = read.kind
         except HloError as error:
             unread.append(f"program {program.name} ({program.number}): classes and bytes are unknown: {error.brief}")
-    return (pa.concat_tables(tables).unify_dictionaries().combine_chunks() if tables else FACTS.empty_table()), tuple(unread)
+    facts = pa.concat_tables(tables).unify_dictionaries().combine_chunks() if tables else FACTS.empty_table()
+    return facts, kinds, tuple(unread)
 
 
 def analyze(

@@ -37,9 +37,10 @@ def rows(found: Module) -> dict[str, Row]:
 
 @functools.cache
 def text(name: str) -> str:
-    """The text of one module of fixtures/programs."""
-    packed = FIXTURES / "programs" / f"{name}.txt.gz"
-    return gzip.decompress(packed.read_bytes()).decode() if packed.exists() else (FIXTURES / "programs" / f"{name}.txt").read_text()
+    """The text of one module of fixtures/programs, or of fixtures/named_programs."""
+    packed = [FIXTURES / folder / f"{name}.txt.gz" for folder in ("programs", "named_programs")]
+    found = next((p for p in packed if p.exists()), None)
+    return gzip.decompress(found.read_bytes()).decode() if found else (FIXTURES / "programs" / f"{name}.txt").read_text()
 
 
 @functools.cache
