@@ -17,6 +17,7 @@ from nsys_report.analysis.costs import alike, costs_of
 from nsys_report.analysis.coverage import coverage_table, joined_share, with_unrecorded
 from nsys_report.analysis.devices import devices_table
 from nsys_report.analysis.host_gap import gap_parts, host_gaps
+from nsys_report.analysis.host_phases import host_phases
 from nsys_report.analysis.idle import IdleTime, idle_times
 from nsys_report.analysis.instructions import group_by_instruction, instructions_table
 from nsys_report.analysis.intervals import length
@@ -55,6 +56,8 @@ class AnalysisResults:
     """Schema host_gap.HOST_GAPS."""
     gap_parts: pa.Table
     """Schema host_gap.GAP_PARTS: a row per execution."""
+    host_phases: pa.Table
+    """Schema host_phases.HOST_PHASES: one typical step of each program as the host goes through it."""
     repeats: pa.Table
     """Schema repeats.REPEATS."""
     slow: pa.Table
@@ -110,6 +113,7 @@ def analyse(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
         budgets=budgets,
         host_gaps=host_gaps(view, gaps),
         gap_parts=gaps,
+        host_phases=host_phases(view),
         repeats=repeats_table(view),
         slow=slow_table(view, groups),
         loops=repeating.loops,

@@ -113,12 +113,13 @@ def waiting_for_host(context: Context, step: Step) -> Iterator[Finding]:
         return
     (ups, up), (downs, down) = copied(context, step, "HtoD"), copied(context, step, "DtoH")
     helpers = helper_executions(context, step)
-    read_back = downs >= 0.5
+    phases = _phases(context, step)
+    copies = (ups, up, downs, down)
     yield Finding(
         slug="waiting-for-host",
-        title=f"The GPU stands idle {duration(idle)} of each {duration(step.wall_ns)} step for what the host does between two calls",
-        why=_why_waiting(step, ups, up, downs, down, helpers),
-        remedy=_remedy(read_back, ups, helpers),
+        title=f"The GPU stands idle {duration(idle)} of each {duration(step.wall_ns)} step between two calls" + _longest_words(phases),
+        why=_why_waiting(step, phases, copies, helpers),
+        remedy=_REMEDIES[max(phases, key=phases.__getitem__)] if phases else _remedy(downs >= 0.5, ups, helpers, step.tokens),
         confidence="likely",
         basis="Idle time by cause, from API calls and copies; whether the next call needs the result on the host, a capture cannot show",
         claims=claims,
@@ -134,31 +135,79 @@ def waiting_for_host(context: Context, step: Step) -> Iterator[Finding]:
             Fact("copies_out", "copies to the host", downs, "count"),
             Fact("bytes_out", "bytes to the host", down, "bytes"),
             Fact("helper_executions", "executions of programs without kernels", helpers, "count"),
+            *(Fact(f"phase_{key}_ns", f"in one typical step: {_PHASES[key]}", time, "ns") for key, time in phases.items()),
         ),
     )
 
 
-def _why_waiting(step: Step, ups: float, up: float, downs: float, down: float, helpers: float) -> str:
+_GROUPS = {
+    "result": ("before_fetch", "fetch"),
+    "after_result": ("after_result",),
+    "arguments": ("upload", "program", "between_arguments"),
+    "call": ("before_call", "between_calls"),
+}
+"""Phases of the host (nsys_report.analysis.host_phases) that one remedy shortens; dispatch and launch have rules of their own."""
+_PHASES = {
+    "result": "until the result is on the host",
+    "after_result": "with the result on the host, before anything is given to the device again",
+    "arguments": "for arguments: their copies, small programs, and what lies between",
+    "call": "before XLA takes the next call",
+}
+_REMEDIES = {
+    "result": "Do not wait for a result at once: start the next call first and read one step late, or read only what is needed, every so "
+    "many steps.",
+    "after_result": "What the host does with a result before it prepares the next call (checks, logging, choosing what comes next) holds "
+    "up the GPU: start the next call before reading this one's result, or compute on the device what the next call needs.",
+    "arguments": "Keep what changes little on the device, and pass on what the last call returned, instead of converting host arrays in "
+    "every step: each conversion is a copy or a small program of its own; put several small arguments into one array, or make them in the "
+    "program.",
+    "call": "The program's own code between two calls, and JAX's handling of the arguments, hold up the GPU: call ahead without waiting, "
+    "do several steps in one call (a scan), or pass fewer arguments.",
+}
+
+
+def _phases(context: Context, step: Step) -> dict[str, float]:
+    """The phases of one typical step between two calls, ns, in the order of the step; empty where none is known."""
+    key = (step.key.hlo_module, step.key.program_id)
+    rows = [r for r in context.results.host_phases.to_pylist() if (r["hlo_module"], r["program_id"]) == key]
+    found = {key: float(sum(r["duration_ns"] for r in rows if r["phase"] in names)) for key, names in _GROUPS.items()}
+    return {key: time for key, time in found.items() if time} if step.is_steady else {}
+
+
+def _longest_words(phases: dict[str, float]) -> str:
+    if not phases:
+        return " for what the host does"
+    longest = max(phases, key=phases.__getitem__)
+    return f", mostly {_PHASES[longest].partition(':')[0]}"
+
+
+def _why_waiting(step: Step, phases: dict[str, float], copies: tuple[float, float, float, float], helpers: float) -> str:
+    ups, up, downs, down = copies
     parts = []
     if downs >= 0.5:
-        parts.append(f"the result comes back ({count(round(downs, 1))} {'copy' if round(downs, 1) == 1 else 'copies'}, {size(down)})")
-        parts.append(f"{duration(step.part(*TAKING))} pass until it is there")
+        copies_out = "1 copy" if round(downs) <= 1 else f"{count(round(downs))} copies"
+        parts.append(f"the result comes back ({copies_out}, {size(down) if down else 'of unknown size'})")
     if ups >= 0.5:
-        parts.append(f"{things(round(ups, 1), 'argument')} {'goes' if round(ups, 1) == 1 else 'go'} up ({size(up)})")
+        goes = "1 argument goes" if round(ups) <= 1 else f"{count(round(ups))} arguments go"
+        parts.append(f"{goes} up ({size(up) if up else 'of unknown size'})")
     if helpers >= 0.5:
-        parts.append(f"{count(round(helpers, 1))} programs without a kernel run to put them in place")
-    parts.append(f"the host itself takes {duration(step.part(*ELSEWHERE))}")
-    return f"In each step {', '.join(parts)}; its kernels run for {share(step.kernel_ns / step.wall_ns)} of it."
+        parts.append(f"{things(max(round(helpers), 1), 'program')} without a kernel put them in place")
+    said = f"In each step {', '.join(parts)}; its" if parts else "Its"
+    said += f" kernels run for {share(step.kernel_ns / step.wall_ns)} of it."
+    if not phases:
+        return f"{said} The host itself takes {duration(step.part(*ELSEWHERE))}."
+    listed = ", ".join(f"{duration(time)} {_PHASES[key].partition(':')[0]}" for key, time in phases.items())
+    return f"{said} One typical step, from the device's end to XLA's taking the next call: {listed}."
 
 
-def _remedy(read_back: bool, ups: float, helpers: float) -> str:
+def _remedy(read_back: bool, ups: float, helpers: float, tokens: float | None) -> str:
     parts = []
     if read_back:
-        parts.append("Start the next call before reading this one's result: read one step late, or compute on the device what the next "
-                     "call needs (take the token there, keep the loss as an array)")  # fmt: skip
+        needed = "take the token there" if tokens is not None else "keep the loss as an array"
+        parts.append(f"Start the next call before reading this one's result, or compute on the device what the next call needs ({needed})")
     if ups >= 0.5:
-        parts.append("keep positions, tables and tokens on the device and pass on what the last call returned, instead of converting host "
-                     "arrays in every step" + (" (each conversion runs a program of its own)" if helpers >= 0.5 else ""))  # fmt: skip
+        parts.append("keep arguments on the device and pass on what the last call returned, instead of converting host arrays in every step"
+                     + (" (each conversion runs a program of its own)" if helpers >= 0.5 else ""))  # fmt: skip
     parts.append("do several steps in one call")
     text = "; ".join(parts)
     return text[:1].upper() + text[1:] + "."
@@ -199,9 +248,8 @@ def uploaded_inputs(context: Context, step: Step) -> Iterator[Finding]:
 def large_result(context: Context, step: Step) -> Iterator[Finding]:
     """A decoding program whose logits go to the host: a token is four bytes."""
     number, down = copied(context, step, "DtoH")
-    writes = sum(r["kv_write_bytes"] or 0 for r in step.instructions)
     claims = all_of(step, ("copies", "to_host"), ("copies", "copies_out"))
-    if not writes or down < threshold("host", "least_output_bytes") or not claims:
+    if step.tokens is None or down < threshold("host", "least_output_bytes") or not claims:
         return
     yield Finding(
         slug="logits-to-host",
