@@ -20,7 +20,7 @@ from hlo_mapping.program_kind import ProgramKind
 from nsys_report.analysis.ceilings import Ceilings, GpuEntry, builtin_table, find_ceilings, read_table
 from nsys_report.analysis.results import AnalysisResults, analyse
 from nsys_report.capture import open_capture
-from nsys_report.capture.model import Capture
+from nsys_report.capture.model import Capture, shared_places
 from nsys_report.errors import UsageError
 from nsys_report.executions.activities import joined_activities
 from nsys_report.executions.graph_bodies import adopt_graph_bodies
@@ -49,7 +49,7 @@ def join_capture(
     launched = adopt_graph_bodies(capture.activities)
     ranges = annotate(launched, capture.nvtx, dump.numbers_by_name() if dump is not None else None)
     found = join(launched, dump, ranges.annotations, host_functions_before(launched, capture.runtime))
-    executions, execution_id = executions_table(launched, found.execution, found.executions)
+    executions, execution_id = executions_table(launched, found.execution, found.executions, shared_places(capture.info.gpus))
     say("reading instructions", 0.8)
     facts, kinds, unread = _facts(found, overrides)
     say("joining", 0.9)

@@ -12,7 +12,7 @@ from nsys_report.analysis.view import View
 
 DEVICES = pa.schema(
     [
-        column("process_id", pa.int64(), "operating system process id"),
+        column("process_id", pa.int64(), "operating system process id; null for a GPU that several processes use"),
         column("device_id", pa.int32(), "CUDA device ordinal in its process"),
         column("kernels", pa.int64(), "kernels"),
         column("kernel_time_ns", pa.int64(), "sum of their durations"),
@@ -23,7 +23,7 @@ DEVICES = pa.schema(
         column("idle_time_ns", pa.int64(), "span without any activity"),
     ]
 )
-"""A row per process and device that ran something, most kernel time first."""
+"""A row per GPU that ran something (per process and device where the capture does not tell GPUs apart), most kernel time first."""
 
 
 def devices_table(view: View, busy: tuple[BusyTime, ...]) -> pa.Table:
@@ -46,7 +46,7 @@ def devices_table(view: View, busy: tuple[BusyTime, ...]) -> pa.Table:
     made = table(
         DEVICES,
         {
-            "process_id": np.array([process for process, _ in view.devices]),
+            "process_id": [None if n in view.shared else process for n, (process, _) in enumerate(view.devices)],
             "device_id": np.array([device for _, device in view.devices]),
             "kernels": kernels,
             "kernel_time_ns": time,

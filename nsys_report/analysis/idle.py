@@ -278,7 +278,7 @@ class _Serving:
     others: Ints
     """Threads that only ever launched on other devices."""
     process: int | None
-    """The device's process, None where the capture has only one."""
+    """The device's process, None where the capture has only one, or several use the device."""
 
     def keeps(self, threads: Ints) -> Flags:
         kept = ~np.isin(threads, self.others)
@@ -291,7 +291,7 @@ def _serving(view: View, device: int) -> _Serving:
         here, thread = view.device == device, ints(view.joined.activities, "launch_thread", missing=-1)[0]
         others = np.setdiff1d(thread[~here], thread[here])
     processes = {process for process, _ in view.devices}
-    return _Serving(others, view.devices[device][0] if len(processes) > 1 else None)
+    return _Serving(others, view.devices[device][0] if len(processes) > 1 and device not in view.shared else None)
 
 
 def _calls(runtime: pa.Table | None, serves: _Serving) -> Iterator[tuple[int, Ranges]]:

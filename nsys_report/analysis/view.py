@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from nsys_report.capture.model import Place, shared_places
 from nsys_report.joined import Joined
 
 Ints = NDArray[np.int64]
@@ -88,7 +90,9 @@ class View:
     executions: Executions
     modules: tuple[ModuleKey, ...]
     devices: tuple[tuple[int, int], ...]
-    """(process id, device ordinal) pairs that ran something."""
+    """(process id, device ordinal) pairs that ran something; of a GPU that several processes share, the first pair."""
+    shared: frozenset[int]
+    """The devices, by index, that several processes use."""
     _columns: dict[str, Coded] = field(default_factory=dict, repr=False, compare=False)
     _costs: dict[str, tuple[Ints, Flags]] = field(default_factory=dict, repr=False, compare=False)
 
@@ -135,7 +139,8 @@ class View:
 def make_view(joined: Joined) -> View:
     """The arrays of a joined capture. Executions whose completeness is null count as complete."""
     activities, table = joined.activities, joined.executions
-    devices, (of_activity, of_execution) = _devices(activities, table)
+    shared = shared_places(joined.capture.info.gpus) if joined.capture is not None else {}
+    devices, (of_activity, of_execution) = _devices(activities, table, shared)
     names, modules = _modules(table)
     executions = Executions(
         id=ints(table, "execution_id")[0],
@@ -166,6 +171,7 @@ def make_view(joined: Joined) -> View:
         executions=executions,
         modules=names,
         devices=devices,
+        shared=frozenset(n for n, place in enumerate(devices) if place in shared.values()),
         _columns={"activity": activity, "copy_kind": copies},
     )
 
@@ -223,8 +229,10 @@ def _rows(ids: Ints, sorted_or_not: Ints) -> Ints:
     return np.where(sorted_or_not[row] == ids, row, -1)
 
 
-def _devices(activities: pa.Table, executions: pa.Table) -> tuple[tuple[tuple[int, int], ...], tuple[Ints, Ints]]:
-    """The (process, device) pairs that occur, and the place among them of each activity's and execution's."""
+def _devices(
+    activities: pa.Table, executions: pa.Table, shared: Mapping[Place, Place]
+) -> tuple[tuple[tuple[int, int], ...], tuple[Ints, Ints]]:
+    """The (process, device) pairs that occur, and the place among them of each activity's and execution's; pairs on one GPU are one."""
     pairs = [(ints(t, "process_id", -1)[0], ints(t, "device_id", -1)[0]) for t in (activities, executions)]
     if len(activities) and (only := _only_pair(pairs)) is not None:
         return (only,), (np.zeros(len(activities), np.int64), np.zeros(len(executions), np.int64))
@@ -232,6 +240,10 @@ def _devices(activities: pa.Table, executions: pa.Table) -> tuple[tuple[tuple[in
     seen = pa.array((both[0] << 16) | (both[1] & 0xFFFF)).dictionary_encode()
     keys, code = seen.dictionary.to_pylist(), np.asarray(seen.indices.to_numpy(), np.int64)
     names = tuple((k >> 16, k & 0xFFFF) for k in keys)
+    if shared:
+        one_for_all = [shared.get(name, name) for name in names]
+        names = tuple(dict.fromkeys(one_for_all))
+        code = np.array([names.index(name) for name in one_for_all], np.int64)[code]
     return names, (code[: len(activities)], code[len(activities) :])
 
 

@@ -73,6 +73,7 @@ def _gpu(process: int | None, device: int, gpus: list[dict[str, Any]], devices: 
         sm_count=sms or figures["smCount"],
         memory_bytes=figures["totalMemory"],
         compute_capability=f"{row['computeMajor']}.{row['computeMinor']}" if row and row["computeMajor"] else None,
+        gpu_id=set_up["gpuId"] if set_up else None,
         impossible=tuple(key for key, figure in figures.items() if figure is None and row and row[key]),
     )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,8 +119,26 @@ class Gpu:
     sm_count: int | None
     memory_bytes: int | None
     compute_capability: str | None
+    gpu_id: int | None = None
+    """The machine's number of the GPU (TARGET_INFO_GPU), where the capture says which GPU a process's device is."""
     impossible: tuple[str, ...] = ()
     """Columns of the capture whose figures cannot be true, and so are None here."""
+
+
+Place = tuple[int, int]
+"""A process id and a device's ordinal in it."""
+
+
+def shared_places(gpus: Iterable[Gpu]) -> dict[Place, Place]:
+    """For each process and device on a GPU that another process uses too: the first process and device on that GPU."""
+    first: dict[int, Place] = {}
+    found: dict[Place, Place] = {}
+    for gpu in gpus:
+        if gpu.gpu_id is not None and gpu.process_id is not None:
+            place = (gpu.process_id, gpu.device_id)
+            found[place] = first.setdefault(gpu.gpu_id, place)
+    used = Counter(found.values())
+    return {place: one for place, one in found.items() if used[one] > 1}
 
 
 @dataclass(frozen=True, slots=True)

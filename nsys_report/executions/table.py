@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from hlo_mapping.matching.found import FoundExecution
+from nsys_report.capture.model import Place
 from nsys_report.columns import EXECUTION_TABLE
 
 
@@ -24,10 +26,13 @@ class _Timeline:
     """Whole graph launches, recorded without their kernels."""
 
 
-def executions_table(activities: pa.Table, execution: np.ndarray, found: tuple[FoundExecution, ...]) -> tuple[pa.Table, np.ndarray]:
+def executions_table(
+    activities: pa.Table, execution: np.ndarray, found: tuple[FoundExecution, ...], shared: Mapping[Place, Place] | None = None
+) -> tuple[pa.Table, np.ndarray]:
     """EXECUTION_TABLE in order of start, and for each activity row the number of its execution in that order (-1 for none).
 
-    `execution` holds each activity row's index into `found`; executions without any activity are left out.
+    `execution` holds each activity row's index into `found`; executions without any activity are left out. `shared` are the places on GPUs
+    that several processes use (capture.model.shared_places): a gap on such a GPU ends with any process's work.
     """
     rows = np.flatnonzero(execution >= 0)
     if not len(rows):
@@ -46,7 +51,7 @@ def executions_table(activities: pa.Table, execution: np.ndarray, found: tuple[F
     columns: dict[str, object] = {name: values[order] for name, values in measured.items()}
     columns["execution_id"] = np.arange(len(order))
     columns["process_id"] = pa.array(measured["process_id"][order], mask=measured["process_id"][order] < 0)
-    columns["host_gap_ns"] = _host_gaps(timeline, rows[first][order])
+    columns["host_gap_ns"] = _host_gaps(timeline, rows[first][order], shared or {})
     # a graph recorded whole hides its kernels: how many it had, and how long they took, nobody knows
     hidden = measured["whole_graphs"][order] > 0
     for name in ("kernel_count", "kernel_time_ns"):
@@ -123,7 +128,7 @@ def _busy(start: np.ndarray, end: np.ndarray, first: np.ndarray) -> np.ndarray:
     return np.add.reduceat(np.maximum(shifted_end - np.maximum(shifted_start, before), 0), first)
 
 
-def _host_gaps(timeline: _Timeline, first: np.ndarray) -> pa.Array:
+def _host_gaps(timeline: _Timeline, first: np.ndarray, shared: Mapping[Place, Place]) -> pa.Array:
     """From the latest end of any earlier activity on the device to each execution's start, at least 0; null where there is none.
 
     `first` is the row of each execution's first activity.
@@ -131,6 +136,8 @@ def _host_gaps(timeline: _Timeline, first: np.ndarray) -> pa.Array:
     gaps = np.zeros(len(first), np.int64)
     known = np.zeros(len(first), bool)
     place = timeline.process * (1 << 16) + timeline.device
+    for (process, device), (other, ordinal) in shared.items():
+        place[place == process * (1 << 16) + device] = other * (1 << 16) + ordinal
     for where in np.unique(place[first]):
         mine = np.flatnonzero(place == where)
         wanted = np.flatnonzero(place[first] == where)

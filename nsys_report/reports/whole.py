@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nsys_report.capture.model import shared_places
 from nsys_report.fact import Fact
 from nsys_report.reports.model import Column, Row, Section, Table
 from nsys_report.reports.present import Record, Show, present
@@ -82,7 +83,9 @@ CERTAINTIES = {
 def headline(subject: Subject) -> str:
     """The capture in one line: GPU, nsys version, span, kernels."""
     capture = subject.joined.capture
-    names = Counter(gpu.name or "unknown GPU" for gpu in capture.info.gpus)
+    shared = shared_places(capture.info.gpus)
+    alone = [gpu for gpu in capture.info.gpus if (place := (gpu.process_id or 0, gpu.device_id)) not in shared or shared[place] == place]
+    names = Counter(gpu.name or "unknown GPU" for gpu in alone)
     gpus = ", ".join(name if n == 1 else f"{n} × {name}" for name, n in names.items()) or "no GPU"
     values = {fact.key: fact for fact in facts(subject)}
     parts = [gpus, f"nsys {capture.info.nsys_version or 'of unknown version'}", f"{values['span_ns'].words} span"]

@@ -12,7 +12,8 @@ from hlo_mapping.text.parser import parse_module
 from tests.hlo_mapping.hlo_samples import captured, program, text, without_names
 
 DECODING = """beam big_decode contiguous contiguous_b1 generate_fresh kv_fp8 kv_int8 mla_absorbed mla_naive one_hot_write paged_b8
-    scan_cache scan_layers_decode sliding_relayout sliding_roll spec_loop speculative tied tp_decode window_decode cross_attention generate_stacked soft_capped"""
+    scan_cache scan_layers_decode sliding_relayout sliding_roll spec_loop speculative
+    tied tp_decode window_decode cross_attention generate_stacked soft_capped"""
 PREFILL = "prefill_static prefill"
 TRAINING = """conv_train dp_train fsdp grads_only lstm_train_cond mlp_grads mlp_sgd moe_train resnet_train rnn_train scan_train
     transformer_train sgd_scan gnn_train vit_remat gan_train muon contrastive recommender"""

@@ -89,7 +89,7 @@ def found(made: Joined, state: Health | None = None, **ceilings: float) -> dict[
 
 def with_info(made: Joined, **info: Any) -> Joined:
     """The same capture with more known of it."""
-    capture = SimpleNamespace(**vars(made.capture), info=SimpleNamespace(**info))
+    capture = SimpleNamespace(**vars(made.capture) | {"info": SimpleNamespace(**{"gpus": ()} | info)})
     return replace(made, capture=capture)  # type: ignore[arg-type]
 
 

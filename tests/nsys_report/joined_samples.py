@@ -69,7 +69,12 @@ def joined(
     runs = _executions(rows, executions or {})
     memory = pa.table({name: pa.array([r.get(name) for r in rows], pa.string()) for name in ("source_memory", "target_memory")})
     capture = SimpleNamespace(
-        activities=memory, runtime=table(RUNTIME, list(runtime)), nvtx=table(NVTX, list(nvtx)), overhead=None, synchronizations=None
+        info=SimpleNamespace(gpus=()),
+        activities=memory,
+        runtime=table(RUNTIME, list(runtime)),
+        nvtx=table(NVTX, list(nvtx)),
+        overhead=None,
+        synchronizations=None,
     )
     return Joined(capture, table(ACTIVITIES, rows), table(EXECUTION_TABLE, runs), table(FACTS, list(facts)), {})  # type: ignore[arg-type]
 

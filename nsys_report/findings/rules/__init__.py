@@ -51,6 +51,7 @@ STEP_RULES: tuple[Callable[[Context, Step], Iterator[Finding]], ...] = (
     launches.dispatch,
     compiling.compiled_in_steps,
     capture.profiler,
+    devices.shared_gpu,
     devices.other_threads,
 )
 """Rules about the time between and around executions, for programs that repeat steadily."""

@@ -95,6 +95,28 @@ def other_threads(context: Context, step: Step) -> Iterator[Finding]:
     )
 
 
+def shared_gpu(context: Context, step: Step) -> Iterator[Finding]:
+    """Kernels of other processes on the GPU that a program runs on."""
+    view, row = context.view, ("other_executions", "kernels")
+    mine = view.executions.device[(view.executions.module == step.number) & view.executions.complete]
+    time = step.part(row)
+    if not view.shared.intersection(mine.tolist()) or time < threshold("programs", "least_gain_share") * step.wall_ns:
+        return
+    processes = len({gpu.process_id for gpu in context.joined.capture.info.gpus if gpu.gpu_id is not None})
+    yield Finding(
+        slug="gpu-shared",
+        title=f"The GPU works for other processes for {duration(time)} of each {duration(step.wall_ns)} step",
+        why=f"{count(processes)} processes of this capture use the same GPU, which runs their kernels in turn.",
+        remedy="Give each process a GPU of its own, or let them run one after the other; under MPS kernels of several processes can run "
+        "side by side where none fills the GPU.",
+        confidence="likely",
+        basis="Kernels of no execution of this program within its steps, on a GPU that several processes use",
+        claims=all_of(step, row),
+        gain_ns=time,
+        facts=(Fact("time_ns", "kernels of others", time, "ns"), Fact("processes", "processes on the GPU", processes, "count")),
+    )
+
+
 def _waited_for_others(context: Context, step: Step) -> tuple[Ints, int]:
     """For each complete execution the time between its launch and its start in which other threads' kernels ran, ns."""
     view = context.view
