@@ -78,6 +78,11 @@ FACTS = pa.schema(
         column("opcode", WORD, "HLO opcode"),
         *COSTS,
         column("class_rule", WORD, "the rule that gave the class"),
+        column(
+            "phase",
+            WORD,
+            "of a program that trains: input, forward, loss, rematerialized, backward, collective, optimizer or unknown; null elsewhere",
+        ),
         column("bytes_upper", pa.int64(), "bytes it may move at most, where that differs from bytes_accessed for a known reason"),
         column("bytes_note", pa.string(), "why the two bounds differ; null where they do not"),
         column("cost_source", WORD, "how the bytes were counted: shapes, fusion_body, slice, in_place, library, unknown"),

@@ -11,14 +11,15 @@ from hlo_mapping.classification.contents import trace
 from hlo_mapping.classification.kinds import find_kinds
 from hlo_mapping.classification.overrides import RoleOverrides
 from hlo_mapping.classification.roles import infer_roles
+from hlo_mapping.classification.rules import Launch, Verdict, classify, look_at
 from hlo_mapping.classification.rules import Program as Analysed
-from hlo_mapping.classification.rules import classify, look_at
 from hlo_mapping.classification.uses import find_uses
 from hlo_mapping.columns import FACTS
 from hlo_mapping.costs.apply import launch_costs
 from hlo_mapping.dataflow import Kernel, build_graph
 from hlo_mapping.dump.program import Program
 from hlo_mapping.ir import Module, OpMetadata
+from hlo_mapping.phases import phases
 from hlo_mapping.program_kind import ProgramKind, program_kind
 
 
@@ -53,8 +54,14 @@ def module_facts(module: Module, number: int, overrides: RoleOverrides | None = 
 def analyze_module(module: Module, number: int, overrides: RoleOverrides | None = None) -> ProgramFacts:
     """The facts of one module."""
     analysed = analyse(module, overrides)
-    rows = [_row(analysed, kernel) for kernel in analysed.graph.kernels]
-    return ProgramFacts(_table(module, number, rows), program_kind(analysed, rows))
+    launches = [look_at(analysed, kernel) for kernel in analysed.graph.kernels]
+    verdicts = [classify(launch) for launch in launches]
+    rows = [_row(launch, verdict) for launch, verdict in zip(launches, verdicts, strict=True)]
+    kind = program_kind(analysed, rows)
+    if kind.kind == "training":
+        for row, phase in zip(rows, phases(analysed, verdicts), strict=True):
+            row["phase"] = phase
+    return ProgramFacts(_table(module, number, rows), kind)
 
 
 def _table(module: Module, number: int, rows: list[dict[str, object]]) -> pa.Table:
@@ -78,10 +85,9 @@ def analyse(module: Module, overrides: RoleOverrides | None = None) -> Analysed:
     return Analysed(graph, contents, uses, roles, kinds, lasting_versions(graph, contents, roles))
 
 
-def _row(program: Analysed, kernel: Kernel) -> dict[str, object]:
-    launch = look_at(program, kernel)
-    verdict = classify(launch)
-    metadata = _metadata(program, kernel)
+def _row(launch: Launch, verdict: Verdict | None) -> dict[str, object]:
+    kernel = launch.kernel
+    metadata = _metadata(launch.program, kernel)
     row: dict[str, object] = dict(launch_costs(launch, verdict))
     row.update(hlo_instruction=kernel.instruction.name, opcode=kernel.instruction.opcode)
     if verdict is not None:

@@ -12,11 +12,11 @@ from hlo_mapping.text.parser import parse_module
 from tests.hlo_mapping.hlo_samples import captured, program, text, without_names
 
 DECODING = """beam big_decode contiguous contiguous_b1 generate_fresh kv_fp8 kv_int8 mla_absorbed mla_naive one_hot_write paged_b8
-    scan_cache scan_layers_decode sliding_relayout sliding_roll spec_loop speculative
-    tied tp_decode window_decode cross_attention generate_stacked soft_capped"""
+    scan_cache scan_layers_decode sliding_relayout sliding_roll spec_loop speculative tied tp_decode window_decode cross_attention
+    generate_stacked soft_capped"""
 PREFILL = "prefill_static prefill"
-TRAINING = """conv_train dp_train fsdp grads_only lstm_train_cond mlp_grads mlp_sgd moe_train resnet_train rnn_train scan_train
-    transformer_train sgd_scan gnn_train vit_remat gan_train muon contrastive recommender"""
+TRAINING = """conv_train dp_train fsdp grads_only lstm_train_cond mlp_grads mlp_sgd moe_train resnet_train rnn_train
+    scan_train transformer_train sgd_scan gnn_train vit_remat gan_train muon contrastive recommender"""
 INFERENCE = """closed_over convnet embedding_bag encoder flash_scan gnn gru_step int4 lora lstm lstm_cond mamba_step mixed_precision mlp_b1
     moe_decode moe_dense offloaded packed4 unet_attn unet_like whisper_enc ranking retention"""
 OTHER = "n_body attention_only collectives fft index_array insert_cache sort_big hmc power_iteration ode"
