@@ -24,6 +24,7 @@ from nsys_report.analysis.intervals import length
 from nsys_report.analysis.kernels import copies_table, kernels_table
 from nsys_report.analysis.layers import find_repeats
 from nsys_report.analysis.modules import modules_table
+from nsys_report.analysis.phases import phases_table
 from nsys_report.analysis.precision import precision_table
 from nsys_report.analysis.repeats import repeats_table, slow_table
 from nsys_report.analysis.roofline import roofline_table
@@ -42,6 +43,8 @@ class AnalysisResults:
     classes: pa.Table
     details: pa.Table
     instructions: pa.Table
+    phases: pa.Table
+    """Schema phases.PHASE_TIMES: of programs that train."""
     kernels: pa.Table
     copies: pa.Table
     coverage: pa.Table
@@ -104,6 +107,7 @@ def analyse(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
         classes=classes,
         details=details_table(view, costs, same, times, ceilings),
         instructions=instructions,
+        phases=phases_table(instructions),
         kernels=kernels_table(view),
         copies=copies_table(view),
         coverage=coverage,
