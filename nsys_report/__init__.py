@@ -5,23 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nsys_report.diffing import Diff, diff
     from nsys_report.notebook import Analysis, analyze
     from nsys_report.profiling.window import window
 
 __version__ = "0.1.0"
-__all__ = ["Analysis", "__version__", "analyze", "window"]
+_HOMES = {
+    "Analysis": "nsys_report.notebook",
+    "Diff": "nsys_report.diffing",
+    "analyze": "nsys_report.notebook",
+    "diff": "nsys_report.diffing",
+    "window": "nsys_report.profiling.window",
+}
+"""Where each name lives: loaded when it is first asked for, so that `nsys-report --help` does not wait for pandas."""
+__all__ = ["Analysis", "Diff", "__version__", "analyze", "diff", "window"]
 
 
 def __getattr__(name: str) -> Any:
-    """Loads the analysis when it is first asked for, so that `nsys-report --help` does not wait for pandas."""
-    if name in ("Analysis", "analyze"):
-        from nsys_report import notebook
+    if name in _HOMES:
+        from importlib import import_module
 
-        return getattr(notebook, name)
-    if name == "window":
-        from nsys_report.profiling.window import window
-
-        return window
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

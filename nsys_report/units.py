@@ -44,6 +44,16 @@ def rate(per_s: float) -> str:
     return three_digits(per_s)
 
 
+def change(ns: float) -> str:
+    """A difference of times with its sign, such as `+194 µs`."""
+    return f"{'+' if ns > 0 else '−' if ns < 0 else '±'}{duration(abs(ns))}"
+
+
+def change_share(ratio: float) -> str:
+    """A difference as a share with its sign, such as `+35.1 %`."""
+    return f"{'+' if ratio > 0 else '−' if ratio < 0 else '±'}{share(abs(ratio))}"
+
+
 def moment(ns: float) -> str:
     """A time since the capture began, in seconds to the microsecond."""
     return f"{ns / 1e9:,.6f} s"
@@ -91,6 +101,8 @@ UNITS: dict[str, Unit] = {
     "number": Unit(str),
     "count": Unit(count),
     "ns": Unit(duration),
+    "change_ns": Unit(change),
+    "change_ratio": Unit(change_share),
     "moment": Unit(moment),
     "bytes": Unit(size),
     "ratio": Unit(share),

@@ -59,7 +59,7 @@ def budget_tables(view: View, found: Budget, tokens: Sequence[float | None], cac
     """Schemas BUDGET and STEPS, from tokens and cache type of each program; programs without a complete execution have no rows."""
     rows, steps = [], []
     for module in range(len(view.modules)):
-        chosen, alone = _steps(view, module)
+        chosen, alone = steps_of(view, module)
         if len(chosen):
             rows.append(_module_rows(view, found, module, chosen, tokens[module]))
             steps.append(_module_steps(view, found, module, chosen, alone, tokens[module], caches[module]))
@@ -73,7 +73,7 @@ def middle_half(wall: Ints) -> Ints:
     return np.flatnonzero((wall >= low) & (wall <= high))
 
 
-def _steps(view: View, module: int) -> tuple[Ints, bool]:
+def steps_of(view: View, module: int) -> tuple[Ints, bool]:
     """A program's complete executions with a follower; all complete ones where none has."""
     followed = intervals_to_next(view)[1]
     complete = (view.executions.module == module) & view.executions.complete

@@ -19,6 +19,7 @@ import click
 COMMANDS = {
     "report": ("nsys_report.cli.report", "Where the time of a capture goes: executions, classes, ceilings (the default)."),
     "capture": ("nsys_report.cli.capture", "Run a program under nsys with XLA's dump, and report on it."),
+    "diff": ("nsys_report.cli.diff", "Did it get slower, where, and is it noise? Captures before and after, paired by HLO."),
     "check": ("nsys_report.cli.check", "What a capture can and cannot answer, and the flag that would mend it."),
     "modules": ("nsys_report.cli.modules", "What XLA compiled: the programs of a dump, their parameters and sizes."),
     "ceilings": ("nsys_report.cli.ceilings", "The bandwidth and compute ceilings this program knows."),
