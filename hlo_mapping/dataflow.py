@@ -13,6 +13,8 @@ from typing import TypeAlias
 from hlo_mapping.errors import HloError
 from hlo_mapping.ir import Alias, Computation, Instruction, Module, Operand
 from hlo_mapping.shape import Shape
+from hlo_mapping.text.attributes import number
+from hlo_mapping.text.calls import expanded_sizes
 
 Tree: TypeAlias = "int | tuple[Tree, ...]"
 """The nodes of a value: one, or one tree for each element of a tuple."""
@@ -25,6 +27,11 @@ STARTS = {
     "all-reduce-start": None, "all-gather-start": 1, "collective-permute-start": 1, "copy-start": 0, "send": 0, "recv": 0,
 }  # fmt: skip
 """Opcodes of their own whose result is taken by a later -done, and the element of their result that holds the value."""
+UNKNOWN = "unknown"
+"""The operation of a value that the text does not say."""
+MOST_NODES, NODES_PER_INSTRUCTION = 200_000, 20
+"""Calls are opened in place as long as the graph stays below this, or below so many nodes for each instruction of the module: where
+computations call others twice, and those again, what is behind a call is left closed, and its work is unknown."""
 DONES = frozenset({"all-reduce-done", "all-gather-done", "collective-permute-done", "copy-done", "send-done", "recv-done"})
 VIEWS = frozenset({"bitcast", "reshape"})
 """Opcodes that name the same bytes differently (reshape: on GPU always, after layout assignment)."""
@@ -60,8 +67,9 @@ class Loop:
     @property
     def trip_count(self) -> int | None:
         """How often the body runs, where the compiler knows."""
-        n = self.instruction.backend_config.get("known_trip_count", {}).get("n")
-        return int(n) if n is not None else None
+        known = self.instruction.backend_config.get("known_trip_count")
+        n = str(known.get("n", "")) if isinstance(known, dict) else ""
+        return number(n) if n.isdecimal() and len(n) < 20 else None
 
 
 @dataclass(slots=True)
@@ -94,7 +102,7 @@ class Graph:
         """The operand of the same place as a result: of collectives and others that handle each operand by itself."""
         operation = self.inputs[leaf][0]
         operands = self.inputs[operation]
-        return operands[min(leaf - operation - 1, len(operands) - 1)]
+        return operands[min(leaf - operation - 1, len(operands) - 1)] if operands else operation
 
     def viewed(self, node: int) -> int:
         """The node whose bytes this node names, through bitcasts."""
@@ -142,6 +150,12 @@ class _Builder:
         self.same: dict[int, int] = {}
         self.loop = -1
         self.in_condition = False
+        self.sizes = expanded_sizes(graph.module.by_name)
+        self.most = max(MOST_NODES, NODES_PER_INSTRUCTION * sum(len(c.instructions) for c in graph.module.computations))
+
+    def opens(self, *names: str) -> bool:
+        """Whether there is room to open the computations that an instruction calls."""
+        return len(self.graph.ops) + sum(self.sizes[name] for name in names) <= self.most
 
     def node(self, op: str, shape: Shape, inputs: tuple[int, ...], kernel: int, instruction: Instruction) -> int:
         g = self.graph
@@ -188,7 +202,7 @@ class _Builder:
     def instruction(self, i: Instruction, values: dict[str, Tree], arguments: list[Tree], kernel: int, home: Computation) -> Tree:
         op = i.opcode
         if op == "parameter":
-            return arguments[i.parameter_number or 0]
+            return self._argument(i, arguments)
         operands = [_operand(values, o) for o in i.operands]
         if op == "tuple":
             return tuple(operands)
@@ -199,17 +213,32 @@ class _Builder:
         if op.endswith("-done") and op not in DONES:
             return _done(operands[0])
         if op in DONES:
-            return operands[0]
+            return self._fit(operands[0], i.shape, i)
         if op in ("while", "conditional", "call", "async-start"):
             return self._control(i, operands, kernel, home)
         if op.endswith("-update") and op not in STARTS:
             return operands[0]
         return self._work(i, operands, kernel, home)
 
+    def _argument(self, i: Instruction, arguments: list[Tree]) -> Tree:
+        """What a computation is called with; where the call has fewer operands than it takes, nobody knows what."""
+        number = i.parameter_number or 0
+        return arguments[number] if number < len(arguments) else self._leafed(self.node(UNKNOWN, i.shape, (), -1, i), i.shape, -1, i)
+
+    def _fit(self, tree: Tree, shape: Shape, i: Instruction) -> Tree:
+        """A value as a tree of this shape: one node that stands for a whole tuple stands for each part, and what is missing is unknown."""
+        if not shape.is_tuple:
+            return tree if isinstance(tree, int) else (_leaves(tree) or [self.node(UNKNOWN, shape, (), -1, i)])[0]
+        parts = [tree] * len(shape.elements) if isinstance(tree, int) else [*tree[: len(shape.elements)]]
+        parts += [self.node(UNKNOWN, e, (), -1, i) for e in shape.elements[len(parts) :]]
+        return tuple(self._fit(part, e, i) for part, e in zip(parts, shape.elements, strict=True))
+
     def _control(self, i: Instruction, operands: list[Tree], kernel: int, home: Computation) -> Tree:
         by_name = self.graph.module.by_name
+        if not self.opens(*i.called):
+            return self._work(i, operands, kernel, home)
         if i.opcode == "while":
-            return self._while(i, operands[0], kernel)
+            return self._while(i, self._fit(operands[0], i.shape, i), kernel)
         if i.opcode == "conditional":
             branches = [self.computation(by_name[c], [o], kernel) for c, o in zip(i.called, operands[1:], strict=False)]
             return self._join(i, i.shape, branches)
@@ -237,7 +266,7 @@ class _Builder:
         self.in_condition, was = True, self.in_condition
         self.computation(condition, [carried], kernel)
         self.in_condition = was
-        back = self.computation(body, [carried], kernel)
+        back = self._fit(self.computation(body, [carried], kernel), i.shape, i)
         loop.end, self.loop = len(g.ops), outer
         loop.phis = tuple(self._close(p, b) for p, b in zip(_leaves(carried), _leaves(back), strict=True))
         loop.phis = tuple(p for p in loop.phis if p not in self.same)
@@ -265,11 +294,11 @@ class _Builder:
         g.kernels.append(launch)
         value = self._value(i, operands, len(g.kernels) - 1)
         launch.end = len(g.ops)
-        launch.results = tuple(_leaves(value))
+        launch.results = tuple(_leaves(_done(value) if i.opcode.endswith("-start") and i.opcode not in STARTS else value))
         return value
 
     def _value(self, i: Instruction, operands: list[Tree], kernel: int) -> Tree:
-        if i.opcode == "fusion":
+        if i.opcode == "fusion" and self.opens(*i.called):
             return self.computation(self.graph.module.by_name[i.called[0]], operands, kernel)
         inputs = tuple(n for o in operands for n in _leaves(o))
         op, shape = i.opcode, i.shape
@@ -304,7 +333,7 @@ class _Builder:
     def _started(self, i: Instruction, op: str, operands: list[Tree], inputs: tuple[int, ...], kernel: int) -> Tree:
         """An operation printed as OP-start: its shape is (operands, result, context...), as async-start's."""
         shape = i.shape.elements[1] if i.shape.is_tuple and len(i.shape.elements) > 1 else i.shape
-        if i.called and op == "fusion":
+        if i.called and op == "fusion" and self.opens(*i.called):
             return (tuple(operands), self.computation(self.graph.module.by_name[i.called[0]], operands, kernel))
         return (tuple(operands), self._leafed(self.node(op, shape, inputs, kernel, i), shape, kernel, i))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -16,11 +18,16 @@ from hlo_mapping.classification.rules import Program as Analysed
 from hlo_mapping.classification.uses import find_uses
 from hlo_mapping.columns import FACTS
 from hlo_mapping.costs.apply import launch_costs
+from hlo_mapping.costs.possible import without_impossible
 from hlo_mapping.dataflow import Kernel, build_graph
 from hlo_mapping.dump.program import Program
+from hlo_mapping.errors import HloError
 from hlo_mapping.ir import Module, OpMetadata
 from hlo_mapping.phases import phases
 from hlo_mapping.program_kind import ProgramKind, program_kind
+
+UNFORESEEN = (ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
+"""What reading text of a form that no rule expects may raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +60,26 @@ def module_facts(module: Module, number: int, overrides: RoleOverrides | None = 
 
 def analyze_module(module: Module, number: int, overrides: RoleOverrides | None = None) -> ProgramFacts:
     """The facts of one module."""
-    analysed = analyse(module, overrides)
-    launches = [look_at(analysed, kernel) for kernel in analysed.graph.kernels]
-    verdicts = [classify(launch) for launch in launches]
-    rows = [_row(launch, verdict) for launch, verdict in zip(launches, verdicts, strict=True)]
-    kind = program_kind(analysed, rows)
-    if kind.kind == "training":
-        for row, phase in zip(rows, phases(analysed, verdicts), strict=True):
-            row["phase"] = phase
+    with _followed(module):
+        analysed = analyse(module, overrides)
+        launches = [look_at(analysed, kernel) for kernel in analysed.graph.kernels]
+        verdicts = [_verdict(launch) for launch in launches]
+        rows = [_row_or_unknown(launch, verdict) for launch, verdict in zip(launches, verdicts, strict=True)]
+        kind = program_kind(analysed, rows)
+        if kind.kind == "training":
+            for row, phase in zip(rows, phases(analysed, verdicts), strict=True):
+                row["phase"] = phase
     return ProgramFacts(_table(module, number, rows), kind)
+
+
+@contextmanager
+def _followed(module: Module) -> Iterator[None]:
+    """What no rule foresaw in a program is an error about this program, not the end of the report."""
+    try:
+        yield
+    except UNFORESEEN as error:
+        message = f"{module.source or module.name}: what its values are cannot be followed ({type(error).__name__}: {error})"
+        raise HloError(message, "Please report it with this file; all that needs no classes stands.") from error
 
 
 def _table(module: Module, number: int, rows: list[dict[str, object]]) -> pa.Table:
@@ -85,10 +103,26 @@ def analyse(module: Module, overrides: RoleOverrides | None = None) -> Analysed:
     return Analysed(graph, contents, uses, roles, kinds, lasting_versions(graph, contents, roles))
 
 
-def _row(launch: Launch, verdict: Verdict | None) -> dict[str, object]:
+def _verdict(launch: Launch) -> Verdict | None:
+    try:
+        return classify(launch)
+    except UNFORESEEN:
+        return None
+
+
+def _row_or_unknown(launch: Launch, verdict: Verdict | None) -> dict[str, object]:
+    """The facts of one instruction; of one whose costs no rule can read its name and class alone, and why."""
+    try:
+        return without_impossible(_row(launch, verdict, launch_costs(launch, verdict)))
+    except UNFORESEEN as error:
+        note = f"the instruction cannot be read ({type(error).__name__}: {error})"
+        return _row(launch, verdict, {"bytes_note": note, "cost_source": "unknown"})
+
+
+def _row(launch: Launch, verdict: Verdict | None, costs: dict[str, object]) -> dict[str, object]:
     kernel = launch.kernel
     metadata = _metadata(launch.program, kernel)
-    row: dict[str, object] = dict(launch_costs(launch, verdict))
+    row = dict(costs)
     row.update(hlo_instruction=kernel.instruction.name, opcode=kernel.instruction.opcode)
     if verdict is not None:
         row.update(kernel_class=verdict.kernel_class, class_detail=verdict.detail, class_rule=verdict.rule)

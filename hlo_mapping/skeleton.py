@@ -11,7 +11,7 @@ from hlo_mapping.dump.program import Program
 from hlo_mapping.errors import HloError
 from hlo_mapping.ir import Module
 
-_INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?[\w.\-]+ = (?P<shape>\(.*?\)|\S+) (?P<opcode>[a-z][\w\-]*)\(", re.MULTILINE)
+_INSTRUCTION = re.compile(r"^[ \t]++(?:ROOT )?%?[\w.\-]+ = (?P<shape>\(.*?\)|\S+) (?P<opcode>[a-z][\w\-]*)\(", re.MULTILINE)
 _SIZES = re.compile(r"\[([^\]]*)\](?:\{[^}]*\})?|/\*.*?\*/|\s")
 
 

@@ -8,15 +8,20 @@ from hlo_mapping.classification.evidence import WEIGHT
 from hlo_mapping.classification.kinds import WEIGHTS
 from hlo_mapping.classification.rules import Launch, Verdict
 from hlo_mapping.costs.calls import is_known, leave_out_workspace
-from hlo_mapping.costs.flops import product_flops, result_shape, transform_flops
+from hlo_mapping.costs.flops import product_flops, result_shape, split_sum_flops
 from hlo_mapping.costs.products import RESHAPING, Product, before_broadcast
 from hlo_mapping.costs.tiles import add_operand_rereads
 from hlo_mapping.costs.traffic import Traffic, device_bytes, launch_traffic
-from hlo_mapping.dataflow import Graph
+from hlo_mapping.costs.transforms import transform_flops
+from hlo_mapping.dataflow import UNKNOWN, Graph
 from hlo_mapping.shape import BITS
 
 SORT_IN_ONE_PASS = 2048
 """Elements that XLA's sort keeps in a block's shared memory; longer rows are sorted in passes through device memory."""
+RADIX_SORT, RADIX_BITS = "__cub$DeviceRadixSort", 8
+"""CUB's onesweep radix sort, and the bits of a digit that it sorts by in one pass (cub/device/dispatch/tuning/tuning_radix_sort.cuh)."""
+CALLING = frozenset({"fusion", "call", "while", "conditional", "async-start"})
+"""Operations that are left in the graph only where their computations were not opened."""
 _UPDATES = ("dynamic-update-slice", "scatter")
 
 
@@ -26,10 +31,14 @@ def launch_costs(launch: Launch, verdict: Verdict | None) -> dict[str, object]:
     call = next((n for n in launch.nodes if graph.ops[n] == "custom-call"), None)
     traffic = launch_traffic(graph, kernel)
     _add_sort_passes(graph, launch, traffic)
+    if call is not None and graph.instructions[call].custom_call_target.startswith(RADIX_SORT):
+        _add_radix_passes(graph, call, traffic)
     if len(launch.products) == 1:
         add_operand_rereads(graph, kernel, launch.products[0], traffic)
     if call is not None:
         leave_out_workspace(graph, kernel, call, traffic)
+    if closed := _closed(launch):
+        return {"bytes_note": closed, "cost_source": "unknown"}
     row: dict[str, object] = {"flops": _flops(launch), "dot_type": _dot_type(launch)}
     if call is not None and not is_known(graph, call):
         note = "a custom call that may read or write only parts of its operands"
@@ -38,6 +47,19 @@ def launch_costs(launch: Launch, verdict: Verdict | None) -> dict[str, object]:
     row.update(bytes_upper=traffic.total + traffic.extra if traffic.extra else None, bytes_note=traffic.note or None)
     row["cost_source"] = "library" if call is not None else _source(launch, traffic)
     return row
+
+
+def _closed(launch: Launch) -> str:
+    """Why the text does not tell what a launch does; "" where it does."""
+    graph = launch.program.graph
+    reached = {*launch.nodes, *launch.outside}
+    if any(graph.ops[n] == UNKNOWN for n in reached):
+        return "an operand is missing in the text"
+    if any(graph.ops[n] in CALLING and graph.instructions[n].called for n in launch.nodes):
+        return "its computations call each other too often to be opened"
+    if any(not graph.shapes[n].has_known_size for n in (*launch.outside, *launch.kernel.results)):
+        return "an array of unknown size or type"
+    return ""
 
 
 def _source(launch: Launch, traffic: Traffic) -> str:
@@ -59,6 +81,15 @@ def _add_sort_passes(graph: Graph, launch: Launch, traffic: Traffic) -> None:
             steps = ceil(log2(length))
             traffic.extra += traffic.total * (steps * (steps + 1) // 2 - 1)
             traffic.note = "a sort takes several passes"
+
+
+def _add_radix_passes(graph: Graph, call: int, traffic: Traffic) -> None:
+    """A radix sort reads its keys once to count digits, and reads and writes keys and values once for each digit of eight bits."""
+    keys, *values = (graph.shapes[i] for i in graph.inputs[call])
+    passes = -(-BITS.get(keys.element_type, 0) // RADIX_BITS)
+    moved = keys.byte_size + sum(v.byte_size for v in values if v.dimensions == keys.dimensions)
+    traffic.extra += keys.byte_size + 2 * moved * (passes - 1)
+    traffic.note = f"a radix sort takes {passes} passes over its keys and values, and one to count"
 
 
 def _weight_bytes(launch: Launch, traffic: Traffic) -> int:
@@ -171,9 +202,8 @@ def _within(launch: Launch, node: int) -> int:
 def _flops(launch: Launch) -> int | None:
     """Operations of all products in it; 0 where it has none, None where one is unknown."""
     graph, uses = launch.program.graph, launch.program.uses
-    total = sum(
-        graph.count(p) for p in dict.fromkeys(launch.halves) if (product := uses.product(p)) is not None and product.kind == "split"
-    )
+    finished = [uses.product(p) for p in dict.fromkeys(launch.halves)]
+    total = sum(split_sum_flops(graph, product) for product in finished if product is not None and product.kind == "split")
     for product in launch.products:
         flops = product_flops(graph, product)
         if flops is None:

@@ -3,53 +3,71 @@
 from __future__ import annotations
 
 import re
-from math import ceil, log2, prod
+from math import prod
 
-from hlo_mapping.costs.products import Product, numbers_in
+from hlo_mapping.costs.products import Product, dot_numbers
 from hlo_mapping.dataflow import Graph
 from hlo_mapping.shape import Shape
+
+COMPLEX_MULTIPLY, COMPLEX_ADD = 6, 2
+"""Real operations in one operation on complex numbers."""
 
 
 def product_flops(graph: Graph, product: Product) -> int | None:
     """Operations of one product; None where its attributes do not say.
 
-    A split product's multiply has one for each element; the sum elsewhere has the other half.
+    A split product's multiply has one for each element; the sum elsewhere has the other half. Numbers are complex where both operands
+    are: a multiply-add of those takes four multiplications and four additions of real numbers.
     """
     if product.kind == "split":
-        return graph.count(product.node)
+        return graph.count(product.node) * (COMPLEX_MULTIPLY if is_complex(graph, product) else 1)
+    factor = (COMPLEX_MULTIPLY + COMPLEX_ADD) // 2 if is_complex(graph, product) else 1
     if product.kind == "convolution":
-        return convolution_flops(graph, product)
-    if graph.ops[product.node] == "ragged-dot":
-        return _ragged_flops(graph, product)
-    contracted = contracted_size(graph, product)
-    return None if contracted is None else 2 * result_shape(graph, product.node).element_count * contracted
+        flops = convolution_flops(graph, product)
+    elif dot_numbers(graph, product.node).ragged:
+        flops = _ragged_flops(graph, product)
+    else:
+        contracted = contracted_size(graph, product)
+        flops = None if contracted is None else 2 * result_shape(graph, product.node).element_count * contracted
+    return None if flops is None else flops * factor
+
+
+def split_sum_flops(graph: Graph, product: Product) -> int:
+    """Operations of the reduce that sums a split product: one addition for each element."""
+    return graph.count(product.node) * (COMPLEX_ADD if is_complex(graph, product) else 1)
+
+
+def is_complex(graph: Graph, product: Product) -> bool:
+    """Whether a product multiplies complex numbers."""
+    return all(graph.shapes[n].element_type in ("c64", "c128") for n in (product.left, product.right))
 
 
 def result_shape(graph: Graph, node: int) -> Shape:
     """The shape of a product's result; of a library call's the first of its results, the others being workspace."""
     shape = graph.shapes[node]
-    return next(iter(shape.leaves)) if shape.is_tuple else shape
+    return next(iter(shape.leaves), shape) if shape.is_tuple else shape
 
 
 def contracted_size(graph: Graph, product: Product) -> int | None:
     """The product of the sizes of the dimensions that are summed."""
-    instruction, shape = graph.instructions[product.node], graph.shapes[product.left]
-    if graph.ops[product.node] == "custom-call":
-        numbers = instruction.backend_config.get("gemm_backend_config", {}).get("dot_dimension_numbers")
-        if numbers is None:
-            return None
-        dimensions = [int(d) for d in numbers.get("lhs_contracting_dimensions", ())]
-    else:
-        dimensions = numbers_in(instruction.attribute("lhs_contracting_dims"))
-    if any(d >= len(shape.dimensions) for d in dimensions):
+    shape, dimensions = graph.shapes[product.left], dot_numbers(graph, product.node).contracting
+    if dimensions is None or any(d >= len(shape.dimensions) for d in dimensions):
         return None
     return prod(shape.dimensions[d] for d in dimensions)
 
 
 def _ragged_flops(graph: Graph, product: Product) -> int | None:
-    """Each row meets one group's matrix: 2 x rows x features in x features out, whatever the groups' sizes."""
+    """Each row belongs to one group, whatever the groups' sizes: 2 x rows x features in x features out.
+
+    Where the rows are what is summed (the gradient of a layer of experts' matrices) each group's result sums its own rows alone, so the
+    groups share one sum over all rows; XLA's HloCostAnalysis counts it once for each group.
+    """
     contracted = contracted_size(graph, product)
-    return None if contracted is None else 2 * graph.count(product.node) * contracted
+    if contracted is None:
+        return None
+    shape = result_shape(graph, product.node)
+    groups = shape.dimensions[0] if dot_numbers(graph, product.node).sums_ragged and shape.dimensions else 1
+    return 2 * shape.element_count * contracted // max(groups, 1)
 
 
 _WINDOW = re.compile(r"(\w+)=([-\dx_]+)")
@@ -73,13 +91,21 @@ def convolution_flops(graph: Graph, product: Product) -> int | None:
     elif "BackwardFilter" in target:
         image, kernel, out = first, result, second
     window = dict(_WINDOW.findall(instruction.attribute("window")))
+    places = [str(axis) for axis in range(sum(letter.isdigit() for letter in labels[1]))]
+    if any(len(sizes) != len(names) for sizes, names in zip((image, kernel, out), labels.groups(), strict=True)) or any(
+        p not in names for p in places for names in labels.groups()
+    ):
+        return None
     valid = 1
-    for axis in range(len(labels[1]) - 2):
-        place = str(axis)
+    for axis, place in enumerate(places):
         sizes = (image[labels[1].index(place)], kernel[labels[2].index(place)], out[labels[3].index(place)])
         valid *= _valid_positions(*sizes, _axis_window(window, axis))
-    batch, features = out[labels[3].index("b")], out[labels[3].index("f")]
-    return 2 * valid * batch * features * kernel[labels[2].index("i")]
+    return 2 * valid * _sizes(out, labels[3], "bf?") * _sizes(kernel, labels[2], "i?")
+
+
+def _sizes(dimensions: tuple[int, ...], labels: str, wanted: str) -> int:
+    """The product of the dimensions with these labels; ? is a part of the features that cuDNN keeps innermost (vectorized)."""
+    return prod(size for size, label in zip(dimensions, labels, strict=True) if label in wanted)
 
 
 def _axis_window(window: dict[str, str], axis: int) -> tuple[int, int, int, int]:
@@ -105,36 +131,3 @@ def _valid_positions(image: int, kernel: int, out: int, window: tuple[int, int, 
         else:
             count += sum((o * stride + offset) % dilate == 0 and 0 <= o * stride + offset < (image - 1) * dilate + 1 for o in range(out))
     return count
-
-
-def transform_flops(graph: Graph, node: int) -> int | None:
-    """Operations of FFTs (5 n log2 n, half for real data), triangular solves (n^2 a column) and Cholesky factors (n^3 / 3)."""
-    op, instruction = graph.ops[node], graph.instructions[node]
-    first = graph.shapes[graph.inputs[node][0]].dimensions if graph.inputs[node] else ()
-    if op == "fft":
-        length = prod(numbers_in(instruction.attribute("fft_length")))
-        real = instruction.attribute("fft_type") in ("RFFT", "IRFFT")
-        batch = prod(first[: len(first) - len(numbers_in(instruction.attribute("fft_length")))])
-        return ceil(5 * batch * length * log2(length) / (2 if real else 1)) if length > 1 else 0
-    target = instruction.custom_call_target
-    if target.startswith("__cudnn$fmha"):
-        return None if "Backward" in target else _attention_flops(graph, node)
-    if op == "triangular-solve" or target == "__cublas$triangularSolve":
-        return prod(first) * result_shape(graph, node).element_count // max(prod(first[:-1]), 1)
-    if op == "cholesky" or target.startswith("cusolver_potrf"):
-        return prod(first) * first[-1] // 3
-    return 0 if target.startswith(("__gpu$TopK", "__cub$")) or op != "custom-call" else None
-
-
-def _attention_flops(graph: Graph, node: int) -> int | None:
-    """Two products of one size: queries with keys, and weights with values (4 x queries x keys x head dimension for each head)."""
-    config = graph.instructions[node].backend_config.get("cudnn_fmha_backend_config", {})
-    numbers = config.get("bmm1_dot_dimension_numbers")
-    if numbers is None or len(graph.inputs[node]) < 2:
-        return None
-    keys = graph.shapes[graph.inputs[node][1]].dimensions
-    used = [int(d) for part in ("rhs_batch_dimensions", "rhs_contracting_dimensions") for d in numbers.get(part, ())]
-    if any(d >= len(keys) for d in used):
-        return None
-    length = prod(size for d, size in enumerate(keys) if d not in used)
-    return 4 * graph.count(graph.inputs[node][0]) * length

@@ -99,15 +99,41 @@ def _over_batch(graph: Graph, product: int, reduce: int) -> bool:
     return bool(batches) and (factor in batches or factor == prod(batches))
 
 
+@dataclass(frozen=True, slots=True)
+class DotNumbers:
+    """Which dimensions of a product's left operand are summed, run in step with the right's, and fall into groups of varying size."""
+
+    contracting: tuple[int, ...] | None
+    """None where a library call does not say."""
+    batch: tuple[int, ...] = ()
+    ragged: tuple[int, ...] = ()
+
+    @property
+    def sums_ragged(self) -> bool:
+        """Whether the rows of a group are what is summed: the result has one part for each group."""
+        return bool(set(self.ragged) & set(self.contracting or ()))
+
+
+def dot_numbers(graph: Graph, node: int) -> DotNumbers:
+    """The dimension numbers of a product; of a library call from its configuration (xla/service/gpu/backend_configs.proto)."""
+    instruction = graph.instructions[node]
+    if graph.ops[node] != "custom-call":
+        names = ("lhs_contracting_dims", "lhs_batch_dims", "lhs_ragged_dims")
+        return DotNumbers(*(tuple(numbers_in(instruction.attribute(name))) for name in names))
+    config = instruction.backend_config
+    grouped = config.get("grouped_gemm_backend_config") or {}
+    numbers = (grouped or config).get("gemm_backend_config", {}).get("dot_dimension_numbers")
+    if numbers is None:
+        return DotNumbers(None)
+    ragged = grouped.get("ragged_dot_dimension_numbers", {}).get("lhs_ragged_dimensions", ())
+    parts = (numbers.get("lhs_contracting_dimensions", ()), numbers.get("lhs_batch_dimensions", ()), ragged)
+    return DotNumbers(*(tuple(map(int, part)) for part in parts))
+
+
 def batch_sizes(graph: Graph, product: int) -> list[int]:
     """Sizes of a dot's batch dimensions, of the library's too."""
-    instruction, left = graph.instructions[product], graph.shapes[graph.inputs[product][0]].dimensions
-    if graph.ops[product] == "custom-call":
-        numbers = instruction.backend_config.get("gemm_backend_config", {}).get("dot_dimension_numbers", {})
-        dimensions = [int(d) for d in numbers.get("lhs_batch_dimensions", ())]
-    else:
-        dimensions = numbers_in(instruction.attribute("lhs_batch_dims"))
-    return [left[d] for d in dimensions if d < len(left)]
+    left = graph.shapes[graph.inputs[product][0]].dimensions
+    return [left[d] for d in dot_numbers(graph, product).batch if d < len(left)]
 
 
 def numbers_in(text: str) -> list[int]:

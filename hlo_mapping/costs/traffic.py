@@ -8,9 +8,11 @@ insertion sees to it), so it writes its update and reads nothing of the rest.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from hlo_mapping.costs.opcodes import COLLECTIVES, ELEMENTWISE, WHOLE
+from hlo_mapping.costs.regions import Box, around, operand_box, volume, whole, window_elements
 from hlo_mapping.dataflow import VIEWS, Graph, Kernel
 from hlo_mapping.shape import BITS, Shape
 
@@ -52,21 +54,43 @@ def device_bytes(shape: Shape) -> int:
 
 def launch_traffic(graph: Graph, kernel: Kernel) -> Traffic:
     """The least that a fusion, or a single operation whose operands are all read, moves."""
-    traffic = Traffic()
-    need: dict[int, int] = {}
+    traffic, need, taken = Traffic(), _Needs(graph), set[tuple[object, ...]]()
     for result in dict.fromkeys(kernel.results):
         _write(graph, kernel, result, need, traffic)
     for node in range(kernel.end - 1, kernel.first - 1, -1):
-        wanted = need.get(node, 0)
-        if wanted or (node in need and graph.shapes[node].is_tuple):
-            for source, elements in _needs(graph, node, wanted, traffic):
-                _add(graph, need, source, elements)
-    _read(graph, kernel, need, traffic)
+        wanted = need.elements.get(node, 0)
+        if wanted or (node in need.elements and graph.shapes[node].is_tuple):
+            box = need.boxes[node]
+            if graph.ops[node] in ("dynamic-slice", "gather"):
+                same = (graph.inputs[node], graph.shapes[node].dimensions, graph.instructions[node].attribute("dynamic_slice_sizes"))
+                if same in taken:  # the same part of the same array once more
+                    continue
+                taken.add(same)
+            for position, (source, elements) in enumerate(_needs(graph, node, wanted, box, traffic)):
+                need.add(source, elements, operand_box(graph, node, position, box) if position < len(graph.inputs[node]) else None)
+    _read(graph, kernel, need.elements, traffic)
+    _read_indices(graph, kernel, traffic)
     return traffic
 
 
-def _add(graph: Graph, need: dict[int, int], node: int, elements: int) -> None:
-    need[node] = min(graph.count(node), need.get(node, 0) + elements)
+@dataclass(slots=True)
+class _Needs:
+    """How many elements of each node are needed, and the box that they lie in."""
+
+    graph: Graph
+    elements: dict[int, int] = field(default_factory=dict)
+    boxes: dict[int, Box | None] = field(default_factory=dict)
+
+    def add(self, node: int, elements: int, box: Box | None) -> None:
+        """Need more of a node. Two needs together are at most the box around both: what overlaps is needed once."""
+        if node in self.elements:
+            elements, box = elements + self.elements[node], around(box, self.boxes[node])
+        most = self.graph.count(node) if box is None else min(self.graph.count(node), volume(box))
+        self.elements[node], self.boxes[node] = min(elements, most), box
+
+    def add_whole(self, node: int) -> None:
+        """Need all of a node."""
+        self.add(node, self.graph.count(node), whole(self.graph.shapes[node].dimensions))
 
 
 def _read(graph: Graph, kernel: Kernel, need: dict[int, int], traffic: Traffic) -> None:
@@ -87,48 +111,84 @@ def _read(graph: Graph, kernel: Kernel, need: dict[int, int], traffic: Traffic) 
             traffic.reads[base] = min(size, whole)
 
 
-def _write(graph: Graph, kernel: Kernel, result: int, need: dict[int, int], traffic: Traffic) -> None:
+def _read_indices(graph: Graph, kernel: Kernel, traffic: Traffic) -> None:
+    """Of an update or slice that is a launch of its own each index is an operand of its own, though one scalar may serve for several."""
+    if kernel.end - kernel.first != 1 or graph.ops[kernel.first] not in ("dynamic-update-slice", "dynamic-slice"):
+        return
+    indices = Counter(graph.viewed(i) for i in graph.inputs[kernel.first] if not graph.shapes[i].dimensions)
+    for node, times in indices.items():
+        traffic.reads[node] = traffic.reads.get(node, 0) * times
+
+
+def _write(graph: Graph, kernel: Kernel, result: int, need: _Needs, traffic: Traffic) -> None:
     """Count what is written for one result and set down what it needs."""
     updates = updates_in_place(graph, kernel, result)
     copies = kernel.results.count(result)
     if updates is None:
-        _add(graph, need, result, graph.count(result))
+        need.add_whole(result)
         traffic.writes[result] = device_bytes(graph.shapes[result]) * copies
         return
     base, nodes = updates
     traffic.in_place[result] = base
     traffic.writes[result] = 0
-    for node in nodes:
-        for source, elements in _update_needs(graph, node):
-            _add(graph, need, source, elements)
-        update = graph.inputs[node][_update_position(graph, node)]
+    for update_made in nodes:
+        for source, elements in _update_needs(graph, update_made):
+            box = whole(graph.shapes[source].dimensions)
+            need.add(source, elements, box if elements == graph.count(source) else None)
+        update = update_made.update
         traffic.writes[result] += byte_count(graph.shapes[result], min(graph.count(update), graph.count(result)))
 
 
-def updates_in_place(graph: Graph, kernel: Kernel, result: int) -> tuple[int, list[int]] | None:
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One update in place: its node, the buffer that is updated and the value that goes into it."""
+
+    node: int
+    buffer: int
+    update: int
+
+
+def updates_in_place(graph: Graph, kernel: Kernel, result: int) -> tuple[int, list[Update]] | None:
     """The buffer a result was before and the updates made to it (last first), where it is updated in place."""
-    node, updates = result, []
+    node, updates = result, list[Update]()
     while kernel.first <= node < kernel.end:
         if graph.ops[node] in VIEWS:
             node = graph.inputs[node][0]
-        elif graph.ops[node] == "dynamic-update-slice" or (graph.ops[node] == "scatter" and not graph.shapes[node].is_tuple):
-            updates.append(node)
-            node = graph.inputs[node][0]
+        elif (made := _update(graph, node)) is not None:
+            updates.append(made)
+            node = made.buffer
         else:
             return None
     return (graph.viewed(node), updates) if updates else None
 
 
-def _update_position(graph: Graph, node: int) -> int:
-    return 1 if graph.ops[node] == "dynamic-update-slice" else 2
-
-
-def _update_needs(graph: Graph, node: int) -> list[tuple[int, int]]:
-    """What an update in place needs: the update, its indices, and for a combining scatter the elements it combines with."""
+def _update(graph: Graph, node: int) -> Update | None:
+    """The update that makes a node: a scatter of several arrays has as many buffers first and updates last, and a leaf for each."""
     inputs = graph.inputs[node]
-    needs = [(source, graph.count(source)) for source in inputs[1:]]
-    if graph.ops[node] == "scatter" and combiner(graph, node) != "parameter":
-        needs.append((inputs[0], min(graph.count(inputs[0]), graph.count(inputs[2]))))
+    if graph.ops[node] == "dynamic-update-slice":
+        return Update(node, inputs[0], inputs[1])
+    if graph.ops[node] == "scatter" and not graph.shapes[node].is_tuple:
+        return Update(node, inputs[0], inputs[2])
+    if graph.ops[node] == "leaf" and graph.ops[inputs[0]] == "scatter":
+        scatter, operands = inputs[0], graph.inputs[inputs[0]]
+        arrays, number = (len(operands) - 1) // 2, node - inputs[0] - 1
+        return (
+            Update(scatter, operands[number], operands[arrays + 1 + number])
+            if len(operands) == 2 * arrays + 1 and number < arrays
+            else None
+        )
+    return None
+
+
+def _update_needs(graph: Graph, made: Update) -> list[tuple[int, int]]:
+    """What an update in place needs: the update, its indices, and for a combining scatter the elements it combines with."""
+    inputs = graph.inputs[made.node]
+    if graph.ops[made.node] == "dynamic-update-slice":
+        return [(source, graph.count(source)) for source in inputs[1:]]
+    indices = inputs[(len(inputs) - 1) // 2]
+    needs = [(made.update, graph.count(made.update)), (indices, graph.count(indices))]
+    if combiner(graph, made.node) != "parameter":
+        needs.append((made.buffer, min(graph.count(made.buffer), graph.count(made.update))))
     return needs
 
 
@@ -139,17 +199,19 @@ def combiner(graph: Graph, node: int) -> str:
     return computation.root.opcode if computation is not None else ""
 
 
-def _needs(graph: Graph, node: int, wanted: int, traffic: Traffic) -> list[tuple[int, int]]:
-    """(operand, elements) that a node needs so that `wanted` of its elements are there."""
-    op, inputs, size = graph.ops[node], graph.inputs[node], graph.count(node)
+def _needs(graph: Graph, node: int, wanted: int, box: Box | None, traffic: Traffic) -> list[tuple[int, int]]:
+    """(operand, elements) that a node needs so that `wanted` of its elements, within a box, are there."""
+    op, inputs = graph.ops[node], graph.inputs[node]
     if op in ELEMENTWISE:
         return [(i, wanted) for i in inputs]
-    if op == "ragged-dot" or "groupedMatmul" in graph.instructions[node].custom_call_target:
+    if op == "ragged-dot" or (op == "custom-call" and "groupedMatmul" in graph.instructions[node].custom_call_target):
         return _grouped_needs(graph, node, traffic)
     if op in WHOLE or op in COLLECTIVES or graph.shapes[node].is_tuple or op == "leaf":
         return [(i, graph.count(i)) for i in inputs]
-    if op in ("slice", "pad", "broadcast", "concatenate"):
-        return [(i, _share(wanted, size, graph.count(i)) if op == "concatenate" else wanted) for i in inputs]
+    if op == "slice":
+        return [(inputs[0], wanted)]
+    if op in ("pad", "broadcast", "concatenate"):
+        return [(i, _placed(graph, node, position, wanted, box)) for position, i in enumerate(inputs)]
     if op == "dynamic-slice":
         return [(inputs[0], wanted), *((i, 1) for i in inputs[1:])]
     if op == "dynamic-update-slice":
@@ -157,8 +219,26 @@ def _needs(graph: Graph, node: int, wanted: int, traffic: Traffic) -> list[tuple
     if op == "gather":
         return _gather_needs(graph, node, wanted, traffic)
     if op in ("reduce", "reduce-window"):
-        return [(i, _share(wanted, size, graph.count(i))) for i in inputs]
+        return [(i, _reduced(graph, node, position, wanted, box)) for position, i in enumerate(inputs)]
     return [(i, graph.count(i)) for i in inputs]
+
+
+def _placed(graph: Graph, node: int, position: int, wanted: int, box: Box | None) -> int:
+    """Elements of one operand of a pad, broadcast or concatenation: those in the box that the result's box lies over."""
+    count = graph.count(graph.inputs[node][position])
+    found = operand_box(graph, node, position, box)
+    if found is not None:
+        return min(wanted, volume(found))
+    return _share(wanted, graph.count(node), count) if graph.ops[node] == "concatenate" else min(wanted, count)
+
+
+def _reduced(graph: Graph, node: int, position: int, wanted: int, box: Box | None) -> int:
+    """Elements of one operand of a reduction: all under the windows of the result's box; of an unknown box its share."""
+    count, found = graph.count(graph.inputs[node][position]), operand_box(graph, node, position, box)
+    if found is None or wanted < volume(box or ()):  # some of the box alone
+        return _share(wanted, graph.count(node), count)
+    covered = window_elements(graph, node, box) if graph.ops[node] == "reduce-window" else None
+    return min(count, covered if covered is not None else volume(found))
 
 
 def _grouped_needs(graph: Graph, node: int, traffic: Traffic) -> list[tuple[int, int]]:

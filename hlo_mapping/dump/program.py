@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hlo_mapping.dump import files
-from hlo_mapping.dump.thunks import Thunk, read_thunk_metadata, read_thunk_sequence, with_instructions
+from hlo_mapping.dump.thunks import Thunk, read_thunk_metadata, read_thunk_sequence, walk, with_instructions
 from hlo_mapping.errors import HloError
 from hlo_mapping.ir import Module
 from hlo_mapping.text.parser import parse_module
+
+_CUT = ", as when the process died or was still writing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,8 @@ def load_program(number: int, name: str, directory: Path, found: Mapping[str, Pa
     """Read the files of one program. What cannot be read is said in the program's problems."""
     problems: list[str] = []
     module = _read_module(found.get(files.OPTIMIZED), problems)
-    thunks = _read_thunks(found, problems)
     annotations = _read_annotations(found.get(files.THUNK_METADATA), problems)
+    thunks = _read_thunks(found, annotations, problems, module is not None)
     return Program(
         number=number,
         name=module.name if module is not None else name,
@@ -63,22 +65,33 @@ def _read_module(path: Path | None, problems: list[str]) -> Module | None:
         return None
 
 
-def _read_thunks(found: Mapping[str, Path], problems: list[str]) -> tuple[Thunk, ...]:
-    """The thunks after passes, or where that file is missing or empty those before."""
+def _read_thunks(found: Mapping[str, Path], annotations: Mapping[int, str], problems: list[str], has_schedule: bool) -> tuple[Thunk, ...]:
+    """The thunks after passes, or where that file is missing, empty or cut off those before.
+
+    Half a sequence fits nothing that ran: where the module is there (`has_schedule`) its own order is the better one.
+    """
     for suffix in (files.FINAL_THUNKS, files.THUNKS):
-        if (path := found.get(suffix)) is not None:
-            thunks, unread = read_thunk_sequence(_read_optional(path, problems))
-            problems.extend(f"{path}: {problem}" for problem in unread)
-            if thunks:
-                return thunks
+        if (path := found.get(suffix)) is None:
+            continue
+        text = _read_optional(path, problems)
+        thunks, unread = read_thunk_sequence(text)
+        if thunks and has_schedule and (not text.endswith("\n") or annotations.keys() - {t.id for t in walk(thunks)}):
+            problems.append(f"{path.name} is cut off{_CUT}; launches are expected in the order of the module's schedule")
+            continue
+        problems.extend(f"{path}: {problem}" for problem in unread)
+        if thunks:
+            return thunks
     return ()
 
 
 def _read_annotations(path: Path | None, problems: list[str]) -> dict[int, str]:
     if path is None:
         return {}
-    entries = read_thunk_metadata(_read_optional(path, problems))
-    return {entry.id: entry.profile_annotation for entry in entries if entry.id and entry.profile_annotation}
+    text = _read_optional(path, problems)
+    if text and not text.endswith("}\n"):
+        problems.append(f"{path.name} is cut off{_CUT}; thunks are tied to instructions by their order")
+        return {}
+    return {entry.id: entry.profile_annotation for entry in read_thunk_metadata(text) if entry.id and entry.profile_annotation}
 
 
 def _read_optional(path: Path, problems: list[str]) -> str:

@@ -67,8 +67,8 @@ def op_metadata(raw: str) -> OpMetadata:
 
 
 def number(text: str | None) -> int:
-    """The number that a text is; 0 for none and for other text."""
-    return int(text) if text is not None and text.isdecimal() else 0
+    """The number that a text is; 0 for none, for other text and for what no field of 64 bits holds."""
+    return int(text) if text is not None and text.isdecimal() and len(text) < 20 else 0
 
 
 def backend_config(raw: str) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def backend_config(raw: str) -> dict[str, Any]:
         return {}
     try:
         value = json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # no JSON, a number of thousands of digits, thousands of brackets
         return {}
     return value if isinstance(value, dict) else {}
 

@@ -6,13 +6,19 @@ import re
 from dataclasses import dataclass
 
 from hlo_mapping.errors import HloSyntaxError
-from hlo_mapping.text.lexer import NAME, closing, string_end
+from hlo_mapping.text.lexer import INSTRUCTION, NAME, closing, string_end
 from hlo_mapping.text.shapes import read_shape
 from hlo_mapping.text.source import Source
 
 _NAME = re.compile(rf"%?({NAME})")
 _OPCODE = re.compile(r"[a-zA-Z][\w\-]*")
-_ATTRIBUTE_NAME = re.compile(r",[ \t]*([\w.\-]+)=")
+_ATTRIBUTE_NAME = re.compile(r",\s*+([\w.\-]+)[ \t]*+=[ \t]*+")
+_OPENING = re.compile(r"[ \t]*+\(")
+_ARROW = re.compile(r"\s*+->\s*+")
+_BRACE = re.compile(r"\s*+\{")
+_EQUALS = re.compile(r"\s*+=\s*+")
+_COMPUTATION_NEXT = re.compile(rf"[^\n]*+\s*+(?:(?:ENTRY )?%?{NAME}[ \t]*+[({{]|\Z)")
+_BLANK = re.compile(r"\s++")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +45,13 @@ def instruction_head(source: Source, at: int) -> Head:
     if name is None:
         raise _unexpected(source, at, "an instruction", "expected an instruction such as '%name = f32[8]{0} add(%a, %b)', or '}'")
     inside = f"instruction {name[1]}"
-    if not text.startswith(" = ", name.end()):
+    equals = _EQUALS.match(text, name.end())
+    if equals is None:
         raise _unexpected(source, name.end(), inside, "expected ' = ' after the instruction's name")
-    shape_at = name.end() + 3
+    shape_at = equals.end()
     shape_end = _shape_end(source, shape_at, inside)
-    opcode = _OPCODE.match(text, shape_end + 1) if text.startswith(" ", shape_end) else None
+    blank = _BLANK.match(text, shape_end)
+    opcode = _OPCODE.match(text, blank.end()) if blank is not None else None
     if opcode is None:
         raise _unexpected(source, shape_end, inside, "expected a space and an opcode after the shape")
     if not text.startswith("(", opcode.end()):
@@ -61,8 +69,26 @@ def _shape_end(source: Source, at: int, inside: str) -> int:
         raise _ended(source, at, inside) or error from None
 
 
-def attribute(source: Source, at: int) -> tuple[tuple[str, str], int]:
-    """Read the `, name=value` at `at` and the offset after it, or raise what is wrong with it."""
+def signature_end(source: Source, head_at: int, at: int) -> int:
+    """The offset after the brace that opens a computation, whose signature at `at` may go over several lines."""
+    text = source.text
+    opening = _OPENING.match(text, at)
+    end = closing(text, opening.end() - 1) if opening is not None else -1
+    arrow = _ARROW.match(text, end + 1) if end >= 0 else None
+    if arrow is None:
+        raise computation_error(source, head_at)
+    brace = _BRACE.match(text, _shape_end(source, arrow.end(), "a computation's signature"))
+    if brace is None:
+        raise computation_error(source, head_at)
+    return brace.end()
+
+
+def attribute(source: Source, at: int, is_header: bool = False) -> tuple[tuple[str, str], int]:
+    """Read the `, name=value` at `at` and the offset after it, or raise what is wrong with it.
+
+    Values in brackets may go over several lines, as XLA prints JSON that somebody wrote so and the tables of a module's header; but an
+    instruction on one of those lines says that a bracket before it was never closed.
+    """
     text = source.text
     name = _ATTRIBUTE_NAME.match(text, at)
     if name is None:
@@ -74,8 +100,8 @@ def attribute(source: Source, at: int) -> tuple[tuple[str, str], int]:
             if after < 0:
                 raise _unclosed(source, end, '"', f"attribute {name[1]}")
         elif text[end] in "{[(":
-            after = closing(text, end, lines=False) + 1
-            if after <= 0:
+            after = closing(text, end) + 1
+            if after <= 0 or (not is_header and _goes_too_far(text, end, after)):
                 raise _unclosed(source, end, {"{": "}", "[": "]", "(": ")"}[text[end]], f"attribute {name[1]}")
         elif text[end] in "}])":
             raise source.error(f"'{text[end]}' closes nothing", end)
@@ -83,6 +109,18 @@ def attribute(source: Source, at: int) -> tuple[tuple[str, str], int]:
             after = end + 1
         end = after
     return (name[1], text[name.end() : end]), end
+
+
+def _goes_too_far(text: str, start: int, end: int) -> bool:
+    """Whether a value at start..end holds the next instruction, or the brace that ends its computation."""
+    at = text.find("\n", start, end)
+    if at < 0:
+        return False
+    while at >= 0:
+        if INSTRUCTION.match(text, at + 1):
+            return True
+        at = text.find("\n", at + 1, end)
+    return _COMPUTATION_NEXT.match(text, end) is not None
 
 
 def _unexpected(source: Source, at: int, inside: str, message: str) -> HloSyntaxError:

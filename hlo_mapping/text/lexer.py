@@ -49,8 +49,10 @@ ATTRIBUTE = re.compile(rf", ([\w.\-]+)=({VALUE})(?=[,\n]|\Z)", re.DOTALL)
 OPERAND = re.compile(rf"\s*(?:/\*.*?\*/\s*)?(?:{SHAPE} )?%?(?P<name>{NAME})(?P<index>(?:#\d+)*)(?=,|\s*\Z)", re.DOTALL)
 """One operand, with the shape that older text puts before its name."""
 
-COMPUTATION = re.compile(rf"(?P<entry>ENTRY )?%?(?P<name>{NAME})(?P<signature>[ \t]*\(.*->.*)? \{{[ \t]*$", re.MULTILINE)
-"""The line that opens a computation. Its signature repeats what its parameters and root say."""
+COMPUTATION = re.compile(rf"(?P<entry>ENTRY )?%?(?P<name>{NAME})(?P<rest>[^\n]*+)")
+"""The line that opens a computation, where `rest` fits SIGNATURE."""
+SIGNATURE = re.compile(r"[ \t]*(?:\([^\n>]*->.*)?(?<=[ \t])\{[ \t\r]*")
+"""What follows the name: the shapes that the computation's parameters and root say again, and the brace that ends the line."""
 
 CLOSER = re.compile(r"\}(?P<suffix>[^\n]*)")
 CALLEE = re.compile(rf"%?({NAME})")

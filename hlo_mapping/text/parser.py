@@ -13,13 +13,14 @@ from hlo_mapping.ir import Computation, Instruction, Module, Operand, OpMetadata
 from hlo_mapping.shape import Shape
 from hlo_mapping.text import attributes as attribute_text
 from hlo_mapping.text import careful
-from hlo_mapping.text.lexer import ATTRIBUTE, CLOSER, COMPUTATION, INSTRUCTION, OPERAND
+from hlo_mapping.text.calls import check_depth
+from hlo_mapping.text.lexer import ATTRIBUTE, CLOSER, COMPUTATION, INSTRUCTION, OPERAND, SIGNATURE
 from hlo_mapping.text.shapes import read_shape
 from hlo_mapping.text.source import Source
 from hlo_mapping.text.tables import TITLES, Frame, read_frames
 
-_HEADER = re.compile(r"(?:\s|//[^\n]*\n)*HloModule ([^\s,]+)")
-_BLANK = re.compile(r"(?:[ \t\r]*(?://[^\n]*)?\n)*")
+_HEADER = re.compile(r"(?:\s++|//[^\n]*+\n)*+HloModule ([^\s,]+)")
+_BLANK = re.compile(r"(?:[ \t\r]*+(?://[^\n]*+)?+\n)*+")
 _INDEX = re.compile(r"#(\d+)")
 _LINE_END = re.compile(r"[ \t\r]*(?://[^\n]*)?(?:\n|\Z)")
 LITERAL_OPCODES = frozenset({"constant", "parameter"})
@@ -33,6 +34,8 @@ def parse_module(text: str, source: str = "<text>") -> Module:
         return _Parser(whole).module()
     except RecursionError:
         raise whole.error("a shape is nested too deeply to be read", 0) from None
+    except ValueError:  # Python reads no number of more than 4,300 digits
+        raise whole.error("a number in it has thousands of digits", 0) from None
 
 
 class _Parser:
@@ -50,7 +53,7 @@ class _Parser:
         header = _HEADER.match(self.text)
         if header is None:
             raise careful.header_error(self.source)
-        attributes, at = self.attributes(header.end())
+        attributes, at = self.attributes(header.end(), is_header=True)
         tables, at = self.tables(self.end_of_line(at))
         self.frames = read_frames(tables)
         computations = self.computations(at)
@@ -72,6 +75,7 @@ class _Parser:
             home={i.name: c.name for c in computations for i in c.instructions},
         )
         self.check_calls(module)
+        check_depth(module.by_name, self.source.name)
         return module
 
     def tables(self, at: int) -> tuple[str, int]:
@@ -91,14 +95,16 @@ class _Parser:
             head = COMPUTATION.match(self.text, at)
             if head is None:
                 raise careful.computation_error(self.source, at)
+            start = head.end() if SIGNATURE.fullmatch(head["rest"]) else careful.signature_end(self.source, at, head.start("rest"))
             if head["name"] in found:
                 raise self.source.error(f"there is a computation named {head['name']} already", head.start("name"), head.end("name"))
-            found[head["name"]], at = self.computation(head)
+            found[head["name"]], at = self.computation(head, start)
             at = self.skip_blank(at)
         return tuple(found.values())
 
-    def computation(self, head: re.Match[str]) -> tuple[Computation, int]:
-        text, at = self.text, head.end() + 1
+    def computation(self, head: re.Match[str], at: int) -> tuple[Computation, int]:
+        """The computation with this head, whose instructions stand from `at`, and the offset after it."""
+        text = self.text
         by_name: dict[str, Instruction] = {}
         while True:
             at = self.skip_blank(at)
@@ -159,13 +165,13 @@ class _Parser:
         )
         return instruction, end
 
-    def attributes(self, at: int) -> tuple[tuple[tuple[str, str], ...], int]:
+    def attributes(self, at: int, is_header: bool = False) -> tuple[tuple[tuple[str, str], ...], int]:
         """The `, name=value` pairs that stand at `at`, and the offset after them."""
         found: list[tuple[str, str]] = []
         while self.text.startswith(",", at):
             match = ATTRIBUTE.match(self.text, at)
             if match is None or "\n" in match[2]:
-                pair, at = careful.attribute(self.source, at)
+                pair, at = careful.attribute(self.source, at, is_header)
             else:
                 pair, at = (match[1], match[2]), match.end()
             found.append(pair)

@@ -10,8 +10,8 @@ from hlo_mapping.text.source import Source
 
 _ARRAY = re.compile(r"([a-z]\w*)\[([^\[\]]*)\](?:\{([^{}]*)\})?")
 _DIMENSION = re.compile(r"(<=)?(\d+)|\?")
-_SKIPPED = re.compile(r"(?:\s|/\*.*?\*/)*", re.DOTALL)
-_PLAIN = re.compile(r"\d+(?:,\d+)*")
+_SKIPPED = re.compile(r"(?:\s++|/\*.*?\*/)*+", re.DOTALL)
+_PLAIN = re.compile(r"\d++(?:\s*+,\s*+\d++)*+")
 
 
 def parse_shape(text: str, source: str = "<shape>") -> Shape:

@@ -127,3 +127,76 @@ def test_fused_attention_of_the_library_is_two_products() -> None:
     row = rows(module(entry))["k"]
     assert row["flops"] == 2 * (2 * 4 * 16 * 1 * 1024 * 128)
     assert row["kernel_class"] == "attention"
+
+
+def test_a_complex_multiply_add_has_four_multiplications_and_four_additions() -> None:
+    entry = "%x = c64[16,64] parameter(0)\n%y = c64[64,32] parameter(1)\nROOT %k = c64[16,32] dot(%x, %y), lhs_contracting_dims={1}, \
+rhs_contracting_dims={0}"
+    assert flops(entry) == 8 * 16 * 32 * 64
+
+
+RAGGED = """%x = bf16[1024,64] parameter(0)
+%y = bf16[{right}] parameter(1)
+%g = s32[8] parameter(2)
+ROOT %k = bf16[{result}] ragged-dot(%x, %y, %g), lhs_contracting_dims={{{summed}}}, rhs_contracting_dims={{{other}}}, \
+lhs_ragged_dims={{0}}"""
+
+
+@pytest.mark.parametrize(
+    ("right", "result", "summed", "other"), [("8,64,256", "1024,256", 1, 1), ("1024,256", "8,64,256", 0, 0)], ids=["forward", "gradient"]
+)
+def test_each_row_of_a_ragged_product_belongs_to_one_group(right: str, result: str, summed: int, other: int) -> None:
+    assert flops(RAGGED.format(right=right, result=result, summed=summed, other=other)) == 2 * 1024 * 64 * 256
+
+
+def test_a_grouped_library_product_with_its_workspace() -> None:
+    entry = """%x = bf16[1024,64] parameter(0)
+    %y = bf16[8,64,256] parameter(1)
+    %g = s32[8] parameter(2)
+    ROOT %k = (bf16[1024,256], s8[4096]) custom-call(%x, %y, %g), custom_call_target="__cublas$lt$groupedMatmul", \
+backend_config={"grouped_gemm_backend_config":{"gemm_backend_config":{"dot_dimension_numbers":{"lhs_contracting_dimensions":["1"]}},\
+"ragged_dot_dimension_numbers":{"lhs_ragged_dimensions":["0"]}}}"""
+    assert flops(entry) == 2 * 1024 * 64 * 256
+
+
+@pytest.mark.parametrize(
+    ("shapes", "labels", "expected"),
+    [
+        ("s8[10,2,10,10,32] s8[2,64,3,3,32] s8[10,2,8,8,32]", "bf01?_io01?->bf01?", 2 * 10 * 64 * 8 * 8 * 9 * 64),
+        ("s8[4,10,12,12,16] s8[4,3,3,16,192] s8[4,10,10,10,48]", "?b01f_?01io->?b01f", 2 * 10 * 192 * 10 * 10 * 9 * 64),
+    ],
+)
+def test_a_part_of_the_features_that_cudnn_keeps_apart_is_a_part_of_the_features(shapes: str, labels: str, expected: int) -> None:
+    image, kernel, out = shapes.split()
+    entry = f"""%x = {image} parameter(0)
+    %w = {kernel} parameter(1)
+    ROOT %k = ({out}, u8[0]) custom-call(%x, %w), window={{size=3x3}}, dim_labels={labels}, custom_call_target="__cudnn$convForward\""""
+    assert flops(entry) == expected
+
+
+FORWARD = '"bmm1_dot_dimension_numbers":{"rhs_batch_dimensions":["0","1"],"rhs_contracting_dimensions":["3"]}'
+BACKWARD = '"bmm1_grad_gemm2_dot_dimension_numbers":{"rhs_batch_dimensions":["0","1"],"rhs_contracting_dimensions":["2"]}'
+
+
+def attention(target: str, numbers: str, mask: str) -> int | None:
+    shape = "bf16[2,4,128,64]"
+    entry = f"""%q = {shape} parameter(0)
+    %x = {shape} parameter(1)
+    %v = {shape} parameter(2)
+    ROOT %k = ({shape}, {shape}, {shape}, u8[0]) custom-call(%q, %x, %v), custom_call_target="__cudnn$fmhaSoftmax{target}", \
+backend_config={{"cudnn_fmha_backend_config":{{{numbers},{mask}}}}}"""
+    return flops(entry)
+
+
+@pytest.mark.parametrize(
+    ("mask", "pairs"),
+    [
+        ('"mask_type":"NO_MASK"', 128 * 128),
+        ('"mask_type":"CAUSAL"', 128 * 129 // 2),
+        ('"mask_type":"CAUSAL","sliding_window_length":1', 128),
+        ('"mask_type":"PADDING"', 128 * 128),
+    ],
+)
+def test_the_librarys_attention_multiplies_queries_with_the_keys_that_they_see(mask: str, pairs: int) -> None:
+    assert attention("", FORWARD, mask) == 2 * 2 * (2 * 4 * 64) * pairs
+    assert attention("Backward", BACKWARD, mask) == 5 * 2 * (2 * 4 * 64) * pairs

@@ -261,3 +261,20 @@ def test_debug_options() -> None:
     assert options["xla_dump_to"] == ("d0.12.0.1",)
     assert read_debug_options(index_dump(DIALECTS / "layers-0.4.38").load(33)) == {}
     assert parse_debug_options("a: FUSION\na: CUBLAS\nb {\n  c: 1\n}\n") == {"a": ("FUSION", "CUBLAS")}
+
+
+@pytest.mark.parametrize(("keep", "end"), [(0.5, ""), (0.5, "12: kKern")], ids=["at a line", "in a line"])
+def test_a_half_written_thunk_sequence_is_left_out_and_said(tmp_path: Path, keep: float, end: str) -> None:
+    """Half a sequence fits nothing that ran: the order of the module's schedule does."""
+    shutil.copytree(DIALECTS.parent / "decode" / "xla_dump", tmp_path / "dump")
+    index = index_dump(tmp_path / "dump")
+    number = next(n for n in index.numbers if index.name(n) == "jit_decode_step")
+    whole = len(index.load(number).thunks)
+    for suffix in (files.THUNKS, files.FINAL_THUNKS):
+        path = index.files(number)[suffix]
+        path.chmod(0o644)
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join(lines[: int(len(lines) * keep)]) + end)
+    cut = index_dump(tmp_path / "dump").load(number)
+    assert whole > 0 and cut.thunks == ()
+    assert [p.split(" is ")[1][:7] for p in cut.problems] == ["cut off", "cut off"]
