@@ -6,6 +6,7 @@ what rounds to nothing or to everything without being it says so (`<0.1 %`, `>99
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -127,12 +128,26 @@ def phrase(unit: str, value: Value) -> str:
     return words(unit, value) + (f" {heading}" if heading and value is not None else "")
 
 
-_HIDDEN = {*range(0x20), 0x7F, *range(0x80, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
+_HIDDEN = {
+    *range(0x20), 0x7F, *range(0x80, 0xA0), 0xAD, 0x34F, 0x61C, *range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x2070),
+    *range(0xFE00, 0xFE10), 0xFEFF, *range(0xFFF9, 0xFFFC),
+}  # fmt: skip
+"""Controls, and what takes no room on a page: joiners, soft hyphens, writing directions, variants."""
 _ESCAPES = {point: f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}" for point in _HIDDEN}
 
 
+LONGEST_WORD = 200
+"""Letters of a word on a page; documents hold it whole."""
+_LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
+
+
 def visible(text: str) -> str:
-    """Text in which control characters and writing-direction marks show as escapes: names in captures and dumps are anybody's."""
+    """Text fit to show: as escaped, with words of any length cut in their middle. Names in captures and dumps are anybody's."""
+    return escaped(_LONG_WORD.sub(lambda match: shorten(match[0], LONGEST_WORD), text) if len(text) > LONGEST_WORD else text)
+
+
+def escaped(text: str) -> str:
+    """Text in which control characters, writing-direction marks and what takes no room show as escapes."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_ESCAPES.get(ord(letter), letter if not 0xD800 <= ord(letter) < 0xE000 else f"\\u{ord(letter):04x}") for letter in text)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -124,11 +128,30 @@ def _write_perfetto(finished: Finished, path: Path) -> None:
 
 def _write_png(finished: Finished, directory: Path) -> None:
     """One capture's pictures stand in the directory itself, those of several in a folder each."""
-    from nsys_report.reports.figures.files import write_png
-    from nsys_report.reports.pictures.build import build_pictures
+    with _nothing_in_the_home_folder():
+        from nsys_report.reports.figures.files import write_png
+        from nsys_report.reports.pictures.build import build_pictures
 
-    for (analysis, target), name in zip(_folders(finished, directory), finished.analyses, strict=True):
-        write_png(build_pictures(analysis.subject(name)), target)
+        for (analysis, target), name in zip(_folders(finished, directory), finished.analyses, strict=True):
+            write_png(build_pictures(analysis.subject(name)), target)
+
+
+@contextmanager
+def _nothing_in_the_home_folder() -> Iterator[None]:
+    """Matplotlib keeps a list of fonts in the home folder; one that is not there yet is made in a place of its own, and removed.
+
+    Only a command does this: a program that imports this package decides for itself.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "matplotlib")
+    if "MPLCONFIGDIR" in os.environ or "matplotlib" in sys.modules or any(cache.glob("fontlist-*.json")):
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="nsys-report-") as folder:
+        os.environ["MPLCONFIGDIR"] = folder
+        try:
+            yield
+        finally:
+            del os.environ["MPLCONFIGDIR"]
 
 
 OUTPUTS = (

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from nsys_report.reports.export import distinct_stems, write_folder
 from nsys_report.reports.model import Report, Table
-from nsys_report.units import Value, visible
+from nsys_report.units import Value, escaped
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 
 
 def csv_text(table: Table) -> str:
@@ -31,7 +31,7 @@ def _value(value: Value) -> Value:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        text = visible(value)
+        text = escaped(value)
         return f"'{text}" if text.startswith(_FORMULA) else text
     return value
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsys_report import units
+from nsys_report.units import LONGEST_WORD, escaped, visible
 
 
 @pytest.mark.parametrize(
@@ -118,3 +119,16 @@ def test_the_middle_of_a_long_name_goes() -> None:
 )
 def test_a_kernel_name_loses_its_parameters_and_keeps_its_template(name: str, expected: str) -> None:
     assert units.words("kernel", name) == expected
+
+
+@pytest.mark.parametrize("point", [0x200B, 0xAD, 0x2060, 0xFE0F, 0x200D, 0x202E])
+def test_letters_that_take_no_room_are_shown(point: int) -> None:
+    assert visible(f"a{chr(point)}b") == (f"a\\u{point:04x}b" if point > 0xFF else f"a\\x{point:02x}b")
+
+
+def test_a_word_without_end_is_cut_in_its_middle() -> None:
+    shown = visible(f"program {'x' * 100_000}y runs")
+    assert shown.startswith("program xxx") and shown.endswith("xy runs")
+    assert len(shown) == len("program ") + LONGEST_WORD + len(" runs")
+    assert visible("word " * 1000) == "word " * 1000
+    assert escaped("x" * 1000) == "x" * 1000, "documents hold it whole"
