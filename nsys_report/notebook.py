@@ -185,13 +185,15 @@ def analyze(
     ceilings: Mapping[str, float] | None = None,
     ceilings_file: str | Path | None = None,
     what_if: Iterable[str] = (),
+    show_paths: bool = False,
     progress: Progress | None = None,
 ) -> Analysis:
     """Reads a capture, joins it to what XLA dumped in the same run, and analyses it.
 
     `ceilings` gives measured or nominal in GB/s, bf16, tf32, f32, fp8 or int8 in TFLOPS; `ceilings_file` is a
     table of GPUs that comes before the built-in one; `what_if` names scenarios such as `weights=int8` that the
-    report predicts. Raises ReportError or HloError.
+    report predicts; `show_paths` leaves the paths of source files whole, which else begin at their package or project.
+    Raises ReportError or HloError.
     """
     from nsys_report import pipeline
     from nsys_report.analysis.whatif import parse_scenarios, predict
@@ -201,7 +203,14 @@ def analyze(
     checked = parse_overrides(f"{name}={value}" for name, value in (ceilings or {}).items())
     scenarios = parse_scenarios([what_if] if isinstance(what_if, str) else what_if)
     joined, results = pipeline.analyze(
-        capture, xla_dump, roles=roles, manifest=manifest, ceilings=checked, ceilings_file=ceilings_file, progress=progress
+        capture,
+        xla_dump,
+        roles=roles,
+        manifest=manifest,
+        ceilings=checked,
+        ceilings_file=ceilings_file,
+        show_paths=show_paths,
+        progress=progress,
     )
     judged = health(joined.capture)
     dump = None if xla_dump is None else Path(xla_dump)

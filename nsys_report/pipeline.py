@@ -29,6 +29,7 @@ from nsys_report.executions.notes import join_notes
 from nsys_report.executions.nvtx import annotate
 from nsys_report.executions.table import executions_table
 from nsys_report.joined import Joined
+from nsys_report.paths import with_project_paths
 from nsys_report.role_files import overrides_from
 
 Progress = Callable[[str, float], None]
@@ -39,6 +40,7 @@ def join_capture(
     xla_dump: str | Path | None = None,
     *,
     overrides: RoleOverrides | None = None,
+    show_paths: bool = False,
     progress: Progress | None = None,
 ) -> Joined:
     """A capture cut into executions, joined to the dump, classed and costed. Raises HloError for a dump that cannot be used."""
@@ -53,6 +55,8 @@ def join_capture(
     say("reading instructions", 0.8)
     facts, kinds, unread = _facts(found, overrides)
     say("joining", 0.9)
+    if not show_paths:
+        facts = with_project_paths(facts, "source_file")
     activities = joined_activities(launched, found, execution_id, executions, facts)
     programs = {e.program.number: e.program for e in found.executions if e.program is not None}
     notes = (*join_notes(found, dump, ranges.without_work, launched), *unread)
@@ -85,10 +89,11 @@ def analyze(
     manifest: str | Path | None = None,
     ceilings: Mapping[str, float] | None = None,
     ceilings_file: str | Path | None = None,
+    show_paths: bool = False,
     progress: Progress | None = None,
 ) -> tuple[Joined, AnalysisResults]:
     """Reads, cuts, joins and analyses one capture. `ceilings` are checked overrides (GB/s, TFLOPS), `ceilings_file` a table
-    of GPUs that comes before the built-in one.
+    of GPUs that comes before the built-in one; `show_paths` leaves the paths of source files whole.
 
     Raises ReportError for a capture, HloError for a dump or a roles file that cannot be used.
     """
@@ -99,7 +104,7 @@ def analyze(
         )
     table = (*read_table(Path(ceilings_file)), *builtin_table()) if ceilings_file is not None else builtin_table()
     capture = open_capture(Path(capture_path), progress, ranges="xla", everything=False)
-    joined = join_capture(capture, xla_dump, overrides=overrides, progress=progress)
+    joined = join_capture(capture, xla_dump, overrides=overrides, show_paths=show_paths, progress=progress)
     if progress is not None:
         progress("analysing", 0.95)
     return joined, analyse(joined, capture_ceilings(capture, ceilings, table))

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from nsys_report.capture.arrays import distinct, integers, rows_with
 from nsys_report.capture.model import Capture
+from nsys_report.paths import without_paths
 from nsys_report.words import duration, size
 
 Severity = Literal["ok", "info", "warning", "fatal"]
@@ -242,9 +243,9 @@ def diagnostic_items(capture: Capture) -> list[HealthItem]:
 
 
 def _shorten(text: str) -> str:
-    """One line: the reason that nsys buries in its exception text, without file names, or the first line."""
+    """One line: the reason that nsys buries in its exception text, without directories, or the first line."""
     reason = re.search(r"tag_message\*\] = (.+)", text)
     head = text.splitlines()[0]
     line = f"{head.split(':')[0]}: {reason.group(1)}" if reason else head
-    line = re.sub(r"(?<=\s)/\S+|^/\S+", "(path)", "".join(c if c.isprintable() else " " for c in line))
+    line = without_paths("".join(c if c.isprintable() else " " for c in line))
     return line if len(line) <= 160 else line[:157] + "..."

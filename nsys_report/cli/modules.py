@@ -48,7 +48,7 @@ def command(directory: Path, names: tuple[str, ...], top: int, roles: Path | Non
         rest = f" (and {len(problems) - 1:,} more like it)" if len(problems) > 1 else ""
         raise DumpError(f"none of {len(read):,} programs can be read: {problems[0] if problems else 'they hold nothing'}{rest}", DUMP_HINT)
     remarks = [*_unread(dump, numbers, read), *dump.problems, *problems]
-    sections = [] if names else [programs_section(summaries, str(directory), remarks, top or None)]
+    sections = [] if names else [programs_section(summaries, directory.name or str(directory), remarks, top or None)]
     detailed = summaries if names else sorted(summaries, key=lambda s: -sum(p.bytes for p in s.parameters))[:1]
     for summary in detailed:
         sections += program_sections(summary, top or None)

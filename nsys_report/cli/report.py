@@ -48,6 +48,7 @@ def output_options(command: Any) -> Any:
 @what_if_option
 @narrowing_options
 @output_options
+@click.option("--show-paths", is_flag=True, help="Show paths of source files whole, and not from their package or project on.")
 @click.option("--min-coverage", metavar="SHARE", type=ShareType(), help="Exit 3 where less of the kernel time is joined with confidence.")
 def command(
     captures: tuple[Path, ...],
@@ -61,6 +62,7 @@ def command(
     modules: tuple[str, ...],
     executions: tuple[int, ...],
     classes: tuple[str, ...],
+    show_paths: bool,
     min_coverage: float | None,
     **paths: Path | None,
 ) -> int:
@@ -85,7 +87,13 @@ def command(
         check_capture(capture)
     analyses = {}
     for name, (capture, dump) in zip(part_names(captures), matched, strict=True):
-        known: dict[str, Any] = {"roles": roles, "manifest": manifest, "ceilings": given, "ceilings_file": ceilings_file}
+        known: dict[str, Any] = {
+            "roles": roles,
+            "manifest": manifest,
+            "ceilings": given,
+            "ceilings_file": ceilings_file,
+            "show_paths": show_paths,
+        }
         analysis = _analyze(capture, dump, known | {"what_if": scenarios}, f"{name}: " if len(captures) > 1 else "")
         analyses[name] = selection.narrow(analysis)
     report = build_report([a.subject(name) for name, a in analyses.items()], f"nsys-report {__version__}", top or None)
