@@ -40,7 +40,7 @@ def test_a_column_of_sources() -> None:
     ("said", "shown"),
     [
         ("cannot open /home/ann/x.nsys-rep", "cannot open x.nsys-rep"),
-        ("File '/tmp/ann/a b.qdstrm' is locked", "File 'a b.qdstrm' is locked"),
+        ("File '/var/ann/a b.qdstrm' is locked", "File 'a b.qdstrm' is locked"),
         ("(/usr/lib/libcuda.so.1): failed", "(libcuda.so.1): failed"),
         ("C:\\Users\\ann\\log.txt is gone", "log.txt is gone"),
         ("~/runs/one.sqlite", "one.sqlite"),
