@@ -31,7 +31,8 @@ def instruction_changes(before: SideProgram, after: SideProgram) -> tuple[tuple[
     medians = [np.median(r, axis=1) for r in rows]
     learned = learn(medians[0], medians[1], np.array([p.is_identical for p in pairs]))
     half = half_widths(rows)
-    changes = [_change(pair, before, after, _quantity(n, rows, medians, float(half[n]), learned)) for n, pair in enumerate(pairs)]
+    seen = bool(before.rows or before.kernels), bool(after.rows or after.kernels)
+    changes = [_change(pair, before, after, _quantity(n, rows, medians, float(half[n]), learned, seen)) for n, pair in enumerate(pairs)]
     changes.sort(key=lambda c: -abs(c.time.difference or 0.0))
     return tuple(changes), learned.shift if learned.origin == "alike" else None
 
@@ -70,13 +71,21 @@ def _times(works: Sequence[Work], side: SideProgram) -> NDArray[np.int64]:
     return total
 
 
-def _quantity(n: int, rows: Sequence[Floats], medians: Sequence[Floats], half: float, learned: Learned) -> Quantity:
+def _quantity(
+    n: int, rows: Sequence[Floats], medians: Sequence[Floats], half: float, learned: Learned, seen: tuple[bool, bool]
+) -> Quantity:
+    """The verdict on a row; nothing is known of a side of which no kernel is on record."""
     ones, others = rows[0][n], rows[1][n]
+    if not all(seen):
+        one, other = (Total(int(r.sum()), len(r)) if known else None for r, known in zip((ones, others), seen, strict=True))
+        return Quantity("time_ns", one, other, verdict="unsure")
     difference = float(others.mean() - ones.mean())
     error = float(np.sqrt(sum(r.var(ddof=1) / len(r) if len(r) > 1 else 0.0 for r in (ones, others))))
     width = float(stats.norm.ppf(0.5 + CONFIDENCE / 2)) * error
     band = float(learned.band[n])
     verdict = judge(float(medians[1][n] - medians[0][n]), half, band, max(2 * band, float(learned.loose[n])))
+    if np.array_equal(ones, others):
+        verdict = "same"
     return Quantity(
         "time_ns",
         Total(int(ones.sum()), len(ones)),

@@ -101,5 +101,10 @@ def _notes(before: Sequence[Analysis], after: Sequence[Analysis], programs: Sequ
                 "as another clock, GPU or profiler makes them."
             )
     for program in programs:
+        if any(c.time.before is None or c.time.after is None for c in program.instructions):
+            yield (
+                f"{program.name}: the kernels of one side are not on record (a CUDA graph recorded whole), so that its instructions "
+                "cannot be compared: nsys profile --cuda-graph-trace=node."
+            )
         if program.before and program.after and not any(c.before and c.after for c in program.instructions) and program.instructions:
             yield f"{program.name}: no instruction of one side is like one of the other; the program was rewritten or is another."

@@ -74,9 +74,9 @@ def quantity(key: str, before: Sequence[Floats], after: Sequence[Floats], noise:
     assumed = noise.of(key, max(medians), kernels)
     band = _band(ones, others, assumed)
     verdict = judge(medians[1] - medians[0], half, band.half, LOOSE * band.half)
-    if verdict == "same" and band.half > TOLERANCE * assumed:
-        verdict = "unsure"
-    if verdict == "same" and band.origin == "assumed" and key in HOST_QUANTITIES and abs(medians[1] - medians[0]) > _small(medians[0]):
+    if len(ones) == len(others) and all(map(np.array_equal, ones, others)):
+        verdict = "same"  # the same captures: nothing to doubt
+    elif verdict == "same" and not _tells(key, medians[1] - medians[0], medians[0], band, assumed):
         verdict = "unsure"
     needed = runs_that_tell(abs(medians[1] - medians[0]), band.spread, _small(medians[0])) if verdict == "unsure" else None
     return Quantity(key, _total(ones), _total(others), low, high, verdict, *medians, band.half, band.origin, needed)
@@ -90,6 +90,13 @@ def judge(difference: float, half: float, band: float, loose: float) -> Verdict:
     if abs(difference) > math.hypot(half, band):
         return "slower" if difference > 0 else "faster"
     return "same" if abs(difference) <= band and half <= loose else "unsure"
+
+
+def _tells(key: str, difference: float, before: float, band: Band, assumed: float) -> bool:
+    """Whether a difference inside the band may be called none: not where the band is wide, nor where host time's noise is only assumed."""
+    if band.origin == "measured":
+        return band.half <= TOLERANCE * assumed
+    return key not in HOST_QUANTITIES or abs(difference) <= _small(before)
 
 
 def _small(before: float) -> float:

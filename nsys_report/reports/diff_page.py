@@ -53,11 +53,9 @@ def headline(comparison: Comparison) -> str:
 
 def quantity_words(q: Quantity) -> str:
     """A verdict in words, such as `slower by 194 µs (+35.1 %)`."""
-    size = f"{change(q.difference)} ({change_share(q.relative)})" if q.difference is not None and q.relative is not None else ""
-    if q.verdict in ("slower", "faster"):
-        return f"{q.verdict}: {size}"
+    size = change(q.difference or 0.0) + (f", {change_share(q.relative)}" if q.relative is not None else "")
     more = f"; {q.runs_needed} captures a side would" if q.runs_needed and q.verdict == "unsure" else ""
-    return f"{SAID[q.verdict or 'unsure']} ({size.replace(' (', ', ').rstrip(')')}{more})"
+    return f"{SAID[q.verdict or 'unsure']} ({size}{more})"
 
 
 def _host_notices(programs: tuple[ProgramChange, ...]) -> tuple[Notice, ...]:

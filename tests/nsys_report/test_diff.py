@@ -122,7 +122,7 @@ def test_the_document_and_the_exit_code(fixture_path: Callable[..., Path], tmp_p
     files = {kind: tmp_path / f"d.{kind}" for kind in ("json", "html", "markdown")}
     outputs = [word for kind, path in files.items() for word in (f"--{kind}", str(path))]
     assert run([*arguments, *outputs, "--fail-on", "slower"]) == 3
-    assert "kernel time slower" in capsys.readouterr().out.replace("\n", " ")
+    assert "kernel time slower (+" in capsys.readouterr().out.replace("\n", " ")
     assert run([*arguments, "--noise", "0.9", "--host-noise", "0.9", "--fail-on", "slower"]) == 0
     document = json.loads(files["json"].read_text(encoding="utf-8"))
     assert document["verdict"] == "slower"
