@@ -22,6 +22,7 @@ COMMANDS = {
     "diff": ("nsys_report.cli.diff", "Did it get slower, where, and is it noise? Captures before and after, paired by HLO."),
     "check": ("nsys_report.cli.check", "What a capture can and cannot answer, and the flag that would mend it."),
     "modules": ("nsys_report.cli.modules", "What XLA compiled: the programs of a dump, their parameters and sizes."),
+    "anonymize": ("nsys_report.cli.anonymize", "A copy of a capture and dump that may be attached to a public report."),
     "ceilings": ("nsys_report.cli.ceilings", "The bandwidth and compute ceilings this program knows."),
 }
 """Each command: the module that holds it as `command`, and its line in the help. Loaded when used, so that help is quick."""
