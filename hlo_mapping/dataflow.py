@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from hlo_mapping.errors import HloError
 from hlo_mapping.ir import Alias, Computation, Instruction, Module, Operand
+from hlo_mapping.opcodes import DONES, NO_WORK, PASSING, STARTS, VIEWS
 from hlo_mapping.shape import Shape
 from hlo_mapping.text.attributes import number
 from hlo_mapping.text.calls import expanded_sizes
@@ -19,22 +20,11 @@ from hlo_mapping.text.calls import expanded_sizes
 Tree: TypeAlias = "int | tuple[Tree, ...]"
 """The nodes of a value: one, or one tree for each element of a tuple."""
 
-PASSING = frozenset({"opt-barrier", "optimization-barrier", "add-dependency", "domain", "async-update"})
-"""Opcodes whose result is their first operand's value."""
-NO_WORK = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "token"})
-"""Opcodes that launch nothing by themselves (outside fusions)."""
-STARTS = {
-    "all-reduce-start": None, "all-gather-start": 1, "collective-permute-start": 1, "copy-start": 0, "send": 0, "recv": 0,
-}  # fmt: skip
-"""Opcodes of their own whose result is taken by a later -done, and the element of their result that holds the value."""
 UNKNOWN = "unknown"
 """The operation of a value that the text does not say."""
 MOST_NODES, NODES_PER_INSTRUCTION = 200_000, 20
 """Calls are opened in place as long as the graph stays below this, or below so many nodes for each instruction of the module: where
 computations call others twice, and those again, what is behind a call is left closed, and its work is unknown."""
-DONES = frozenset({"all-reduce-done", "all-gather-done", "collective-permute-done", "copy-done", "send-done", "recv-done"})
-VIEWS = frozenset({"bitcast", "reshape"})
-"""Opcodes that name the same bytes differently (reshape: on GPU always, after layout assignment)."""
 
 
 @dataclass(slots=True)

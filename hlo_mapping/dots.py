@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hlo_mapping.ir import Computation, Instruction, Module
+from hlo_mapping.opcodes import PRODUCTS
 from hlo_mapping.shape import BITS, Shape
 
-DOTS = frozenset({"dot", "ragged-dot", "scaled-dot", "convolution"})
 _LIBRARY = re.compile(r"cublas\$(?!triangular)|cudnn\$conv|matmul|gemm", re.IGNORECASE)
 _DEEPEST = 8
 """Called computations deeper than this are not looked into."""
@@ -107,7 +107,7 @@ def operand_leaves(module: Module, name: str) -> list[Shape]:
 
 
 def _dots(module: Module, computation: Computation, instruction: Instruction, depth: int) -> Iterator[Dot]:
-    if instruction.opcode in DOTS:
+    if instruction.opcode in PRODUCTS:
         yield _dot(computation, instruction)
     elif instruction.opcode == "custom-call" and _LIBRARY.search(instruction.custom_call_target):
         yield _library_call(computation, instruction)

@@ -17,9 +17,9 @@ from typing import Literal, TypeAlias
 from hlo_mapping.classification.axes import summed_axes
 from hlo_mapping.classification.kinds import WEIGHTS
 from hlo_mapping.classification.rules import Program, Verdict
-from hlo_mapping.costs.opcodes import COLLECTIVES
-from hlo_mapping.costs.products import RESHAPING, Product
+from hlo_mapping.costs.products import Product
 from hlo_mapping.dataflow import Graph, Kernel
+from hlo_mapping.opcodes import COLLECTIVES, RESHAPING
 
 Phase: TypeAlias = Literal["forward", "backward", "rematerialized", "optimizer", "collective", "input", "loss", "unknown"]
 PHASES: tuple[Phase, ...] = ("input", "forward", "loss", "rematerialized", "backward", "collective", "optimizer", "unknown")

@@ -9,10 +9,12 @@ from hlo_mapping.classification.contents import Write
 from hlo_mapping.classification.kinds import WEIGHTS
 from hlo_mapping.classification.rules import Program
 from hlo_mapping.classification.uses import elementwise_back
-from hlo_mapping.costs.opcodes import ELEMENTWISE, INDEX_TYPES
-from hlo_mapping.costs.products import RESHAPING, Product, batch_sizes, numbers_in
+from hlo_mapping.costs.products import Product, batch_sizes, numbers_in
 from hlo_mapping.costs.traffic import combiner
 from hlo_mapping.dataflow import Graph
+from hlo_mapping.kernel_kinds import kind_of_target
+from hlo_mapping.opcodes import ELEMENTWISE, RESHAPING
+from hlo_mapping.shape import INDEX_TYPES
 
 
 def is_backward(op_name: str) -> bool:
@@ -152,7 +154,9 @@ def _chooses(graph: Graph, node: int) -> bool:
     op = graph.ops[node]
     if op == "reduce":
         return graph.shapes[node].is_tuple and combiner(graph, node) == "tuple"
-    return op in ("sort", "topk") or (op == "custom-call" and "TopK" in graph.instructions[node].custom_call_target)
+    return op in ("sort", "topk") or (
+        op == "custom-call" and kind_of_target(graph.instructions[node].custom_call_target).detail in ("sampling", "sort")
+    )
 
 
 def _back(graph: Graph, start: Iterable[int], stop: Collection[int]) -> set[int]:

@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeAlias
 from hlo_mapping.classification.evidence import STATE, WEIGHT
 from hlo_mapping.classification.kinds import WEIGHTS
 from hlo_mapping.classification.rules import Program
-from hlo_mapping.costs.opcodes import INDEX_TYPES
 from hlo_mapping.program_evidence import accepts_or_rejects, as_made, feeds_back, is_backward, new_positions, returns_keys, trains
+from hlo_mapping.shape import INDEX_TYPES
 
 Kind: TypeAlias = Literal["decoding", "prefill", "training", "inference", "other"]
 

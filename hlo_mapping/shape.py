@@ -12,6 +12,10 @@ BITS = {
     "f8e4m3b11fnuz": 8, "f8e5m2fnuz": 8, "f8e4m3fnuz": 8, "f8e3m4": 8, "f8e8m0fnu": 8, "f4e2m1fn": 4,
 }  # fmt: skip
 """Bits of one element as XLA stores it on a GPU; types under 8 bits are packed."""
+INDEX_TYPES = frozenset({"pred", "s16", "s32", "s64", "u16", "u32", "u64"})
+"""Element types of tokens, positions, tables, keys and masks; weights packed into 32-bit words are told apart by their use."""
+HOST_MEMORY = 5
+"""The memory space, S(5) in a layout, of buffers in pinned host memory (xla/layout.h, Layout::kHostMemorySpace)."""
 DATALESS = frozenset({"token", "opaque"})
 """Element types that hold no data."""
 

@@ -8,20 +8,16 @@ from dataclasses import dataclass, replace
 
 from hlo_mapping.classification.overrides import RoleOverrides
 from hlo_mapping.classification.roles import ParameterRole, parameter_roles
-from hlo_mapping.dataflow import NO_WORK
 from hlo_mapping.dots import Dot, operands_of, products_in
 from hlo_mapping.dump.buffers import read_buffer_assignment
 from hlo_mapping.dump.program import Program
 from hlo_mapping.facts import instruction_facts
 from hlo_mapping.ir import Computation, Instruction, Module
+from hlo_mapping.opcodes import ENTERED, INLINED, NO_WORK
 from hlo_mapping.skeleton import skeleton
 
-INLINED = frozenset({"fusion", "reduce", "reduce-window", "scatter", "select-and-scatter", "sort", "map", "all-reduce", "reduce-scatter"})
-"""Opcodes whose called computations are part of their own kernel."""
 STAGING = frozenset({"convert", "slice", "relayout", "concatenate", "copy", "precompute"})
 """Details of the class weights whose result is nothing but model parameters, in a buffer of their own."""
-_ENTERED = frozenset({"call", "async-start"})
-"""Opcodes whose computations are among those that launch work, and not part of a kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +134,7 @@ def _dots(module: Module, launching: Iterable[Computation]) -> Iterable[tuple[Do
     found: Counter[Dot] = Counter()
     for computation in launching:
         for instruction in computation.instructions:
-            if instruction.opcode not in _ENTERED:
+            if instruction.opcode not in ENTERED:
                 found.update(replace(dot, library_algorithm="") for dot in products_in(module, computation, instruction))
     return found.most_common()
 

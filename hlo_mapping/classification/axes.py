@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from hlo_mapping.costs.products import RESHAPING, Product, numbers_in
+from hlo_mapping.costs.products import Product, numbers_in
 from hlo_mapping.dataflow import Graph
+from hlo_mapping.opcodes import RESHAPING
 from hlo_mapping.shape import Shape
 
 _SAME_AXES = frozenset({"copy", "convert", "bitcast-convert", "reduce-precision", "slice", "dynamic-slice"})

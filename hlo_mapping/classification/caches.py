@@ -6,8 +6,9 @@ from hlo_mapping.classification.contents import MIXED, Contents, Write
 from hlo_mapping.classification.evidence import INPUT, KV_CACHE, STATE, Roles
 from hlo_mapping.classification.softmax import is_softmax, products_after, products_before
 from hlo_mapping.classification.uses import Uses
-from hlo_mapping.costs.opcodes import INDEX_TYPES, PRODUCTS
 from hlo_mapping.dataflow import Graph
+from hlo_mapping.opcodes import COMPUTING
+from hlo_mapping.shape import INDEX_TYPES
 
 
 def find_caches(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> None:
@@ -52,28 +53,8 @@ def _why_unread(graph: Graph, root: int, writes: list[Write], multiplied: bool, 
 def _only_moves(graph: Graph) -> bool:
     """Whether a module computes nothing with floating-point arrays: it puts entries that others made into a server's buffers."""
     return not any(
-        op in _COMPUTES and graph.count(n) > 1 and graph.shapes[n].element_type not in INDEX_TYPES for n, op in enumerate(graph.ops)
+        op in COMPUTING and graph.count(n) > 1 and graph.shapes[n].element_type not in INDEX_TYPES for n, op in enumerate(graph.ops)
     )
-
-
-_COMPUTES = PRODUCTS | frozenset(
-    {
-        "multiply",
-        "add",
-        "subtract",
-        "divide",
-        "exponential",
-        "tanh",
-        "logistic",
-        "power",
-        "rsqrt",
-        "sqrt",
-        "log",
-        "sine",
-        "cosine",
-        "reduce",
-    }
-)
 
 
 def _cache_reads(graph: Graph, c: Contents, uses: Uses) -> tuple[set[int], set[int]]:

@@ -10,31 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hlo_mapping.costs.opcodes import COLLECTIVES, ELEMENTWISE, INDEX_TYPES
 from hlo_mapping.costs.products import numbers_in
 from hlo_mapping.costs.traffic import combiner
 from hlo_mapping.dataflow import Graph
+from hlo_mapping.opcodes import COLLECTIVES, ELEMENTWISE, MOVING, TAKING
+from hlo_mapping.shape import INDEX_TYPES
 
 MIXED = -1
 """A value that is no longer any parameter's own."""
-
-MOVING = frozenset(
-    {
-        "bitcast",
-        "reshape",
-        "transpose",
-        "copy",
-        "convert",
-        "slice",
-        "reverse",
-        "bitcast-convert",
-        "reduce-precision",
-        "all-gather",
-        "collective-permute",
-    }
-)
-"""They keep the elements of their first operand."""
-_SELECTING = frozenset({"dynamic-slice", "gather"})
 
 
 @dataclass(slots=True)
@@ -223,7 +206,7 @@ def _pure(graph: Graph, c: Contents, node: int, again: bool) -> int:
         return c.bits[c.version[node]]
     if op == "phi":
         return _union(c, inputs if again or not _loop_phi(graph, node) else inputs[:1])
-    if op in _SELECTING:
+    if op in TAKING:
         varies = any(c.varies[i] for i in inputs[1:]) and not takes_matrices(graph, node)
         return _looked_up(c, inputs[0]) if varies else c.pure[inputs[0]]
     if op == "select":

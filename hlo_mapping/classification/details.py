@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 from hlo_mapping.classification.kinds import ACTIVATION, INDEX, Kinds
-from hlo_mapping.costs.products import RESHAPING
 from hlo_mapping.costs.traffic import combiner
 from hlo_mapping.dataflow import Graph, Kernel
+from hlo_mapping.kernel_kinds import kind_of_target
+from hlo_mapping.opcodes import OPCODES, RESHAPING, ROOTS
 
-_ROOTS = frozenset({"rsqrt", "sqrt"})
 _SCALAR_STEPS = RESHAPING | {"multiply", "add", "divide", "subtract", "broadcast", "leaf", "maximum", "all-reduce"}
-_BY_OPCODE = (
-    ("sort", "sort"),
-    ("fft", "fft"),
-    ("topk", "sampling"),
-    ("select-and-scatter", "pooling"),
-    ("cholesky", "solver"),
-    ("triangular-solve", "solver"),
-    ("infeed", "transfer"),
-    ("outfeed", "transfer"),
-)
-_BY_TARGET = (
-    ("__cub$", "sort"),
-    ("__gpu$TopK", "sampling"),
-    ("__cudnn$norm", "norm"),
-    ("__cublas$triangularSolve", "solver"),
-    ("cusolver", "solver"),
-    ("__cufft", "fft"),
-    ("cu_threefry", "random"),
-)
+_BY_OPCODE = [(name, row.detail) for name, row in OPCODES.items() if row.detail]
 
 
 def other_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]) -> tuple[str, str]:
@@ -36,8 +18,7 @@ def other_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]
         if opcode in ops:
             return detail, f"holds a {opcode}"
     if "custom-call" in ops:
-        target = kernel.instruction.custom_call_target
-        return next((d for prefix, d in _BY_TARGET if target.startswith(prefix)), "custom call"), "a library call"
+        return kind_of_target(kernel.instruction.custom_call_target).detail, "a library call"
     if kernel.in_condition:
         return "loop control", "computes a loop's condition"
     nodes = range(kernel.first, kernel.end)
@@ -57,7 +38,7 @@ def other_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]
 def is_norm(graph: Graph, kernel: Kernel, ops: frozenset[str]) -> bool:
     """Whether a launch sums features for a root, or takes the root of such a sum: of a distance in space there are few to sum."""
     nodes = range(kernel.first, kernel.end)
-    if ops & _ROOTS and any(graph.ops[n] in _ROOTS and _of_mean(graph, graph.inputs[n][0]) for n in nodes):
+    if ops & ROOTS and any(graph.ops[n] in ROOTS and _of_mean(graph, graph.inputs[n][0]) for n in nodes):
         return True
     return any(graph.ops[n] == "reduce" and _sums_features(graph, n) and _feeds_root(graph, n) for n in nodes)
 
@@ -130,7 +111,7 @@ def _feeds_root(graph: Graph, node: int, steps: int = 10) -> bool:
     if steps == 0:
         return False
     for user in graph.users[node]:
-        if graph.ops[user] in _ROOTS:
+        if graph.ops[user] in ROOTS:
             return True
         if graph.ops[user] in _SCALAR_STEPS and graph.count(user) <= graph.count(node) and _feeds_root(graph, user, steps - 1):
             return True

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from hlo_mapping.classification.contents import MIXED, Contents
 from hlo_mapping.classification.uses import Uses
-from hlo_mapping.costs.opcodes import INDEX_TYPES
-from hlo_mapping.costs.products import RESHAPING
 from hlo_mapping.dataflow import Graph
+from hlo_mapping.opcodes import RESHAPING
+from hlo_mapping.shape import INDEX_TYPES
 
 WEIGHT, KV_CACHE, STATE, INPUT = "weight", "kv_cache", "state", "input"
 FOLDED = 1024

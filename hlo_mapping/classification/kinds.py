@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from hlo_mapping.classification.contents import Contents, takes_matrices
 from hlo_mapping.classification.evidence import INPUT, KV_CACHE, STATE, WEIGHT, Roles
 from hlo_mapping.classification.uses import Uses
-from hlo_mapping.costs.opcodes import COLLECTIVES, INDEX_TYPES, PRODUCTS
-from hlo_mapping.costs.products import RESHAPING, Product, second_halves
+from hlo_mapping.costs.products import Product, second_halves
 from hlo_mapping.dataflow import Graph
+from hlo_mapping.opcodes import ARITHMETIC, COLLECTIVES, PRODUCTS, RESHAPING
+from hlo_mapping.shape import INDEX_TYPES
 
 WEIGHTS, CACHE, INDEX, ACTIVATION = 1, 2, 4, 8
 """Kinds of value as bits: parameters' own elements, a cache's, what follows from integers of the inputs, and everything computed."""
 _OF_ROLE = {WEIGHT: WEIGHTS, KV_CACHE: CACHE}
-_ARITHMETIC = frozenset({"multiply", "add", "subtract", "divide", "maximum", "minimum", "power", "select"})
 
 
 @dataclass(slots=True)
@@ -142,7 +142,7 @@ def is_weight_product(kinds: Kinds, product: Product) -> bool:
 def _mixes_cache(graph: Graph, kinds: Kinds, node: int) -> bool:
     """Whether arithmetic brings entries of a cache and activations together."""
     found = [kinds.kind[i] for i in graph.inputs[node]]
-    return graph.ops[node] in _ARITHMETIC and CACHE in found and ACTIVATION in found and kinds.kind[node] == ACTIVATION
+    return graph.ops[node] in (*ARITHMETIC, "select") and CACHE in found and ACTIVATION in found and kinds.kind[node] == ACTIVATION
 
 
 def _is_score(graph: Graph, uses: Uses, kinds: Kinds, node: int) -> bool:

@@ -10,11 +10,12 @@ from hlo_mapping.classification.details import is_norm, other_detail
 from hlo_mapping.classification.evidence import Roles
 from hlo_mapping.classification.kinds import ACTIVATION, CACHE, WEIGHTS, Kinds, is_weight_product
 from hlo_mapping.classification.reasons import COPIES_CACHE, SUMS_SPLIT_PRODUCT, written_out
-from hlo_mapping.classification.uses import FUSED_ATTENTION, Uses
+from hlo_mapping.classification.uses import Uses
 from hlo_mapping.costs.flops import product_flops
-from hlo_mapping.costs.opcodes import COLLECTIVES, ELEMENTWISE
-from hlo_mapping.costs.products import RESHAPING, Product
+from hlo_mapping.costs.products import Product
 from hlo_mapping.dataflow import Graph, Kernel
+from hlo_mapping.kernel_kinds import kind_of_target
+from hlo_mapping.opcodes import COLLECTIVES, ELEMENTWISE, FUNCTIONS, RESHAPING
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ def _custom_call(launch: Launch) -> Verdict | None:
     """A call whose meaning XLA does not define, by its operands."""
     program = launch.program
     for node in launch.nodes:
-        if program.graph.instructions[node].custom_call_target.startswith(FUSED_ATTENTION):
+        if kind_of_target(program.graph.instructions[node].custom_call_target).flops == "attention":
             return Verdict("attention", "custom call", "cuDNN's fused attention")
         if node not in program.uses.calls:
             continue
@@ -257,7 +258,7 @@ def _weight_staging(launch: Launch) -> Verdict | None:
     results = launch.kernel.results
     if not results or not all(kinds.kind[r] == WEIGHTS for r in results) or ops - ELEMENTWISE - _SELECTING:
         return None
-    if ops & _COMPUTING:
+    if ops & FUNCTIONS:
         return Verdict("weights", "precompute", "computes with model parameters alone")
     order = (
         ("convert", "convert"),
@@ -273,7 +274,6 @@ def _weight_staging(launch: Launch) -> Verdict | None:
 _SELECTING = frozenset(
     {"slice", "dynamic-slice", "gather", "concatenate", "pad", "broadcast", "constant", "iota", "leaf", "parameter", "reduce"}
 )
-_COMPUTING = frozenset({"rsqrt", "sqrt", "exponential", "log", "divide", "tanh", "power", "reduce", "logistic", "sine", "cosine"})
 
 
 def _embedding(launch: Launch) -> Verdict | None:

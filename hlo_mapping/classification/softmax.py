@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from hlo_mapping.classification.contents import Contents
-from hlo_mapping.costs.products import RESHAPING
 from hlo_mapping.costs.traffic import combiner
 from hlo_mapping.dataflow import Graph
+from hlo_mapping.opcodes import RESHAPING
 
 
 def is_softmax(graph: Graph, node: int) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hlo_mapping.classification.contents import MIXED, Contents
 from hlo_mapping.classification.evidence import WEIGHT, Roles, partners_of
 from hlo_mapping.classification.uses import Uses, elementwise_back
-from hlo_mapping.costs.opcodes import INDEX_TYPES
 from hlo_mapping.costs.products import Product, before_broadcast
 from hlo_mapping.dataflow import Graph
+from hlo_mapping.shape import INDEX_TYPES
 
 
 def find_trained(graph: Graph, c: Contents, uses: Uses, halves: dict[int, int], roles: Roles) -> None:

@@ -9,16 +9,14 @@ from dataclasses import dataclass, field
 
 from hlo_mapping.classification.contents import MIXED, Contents
 from hlo_mapping.classification.softmax import Attention, find_attention
-from hlo_mapping.costs.opcodes import COLLECTIVES, ELEMENTWISE, PRODUCTS, is_library_call, is_product_call
 from hlo_mapping.costs.products import Product, is_split_product
 from hlo_mapping.dataflow import Graph
+from hlo_mapping.kernel_kinds import kind_of_target
+from hlo_mapping.opcodes import ARITHMETIC, COLLECTIVES, ELEMENTWISE, PRODUCTS
 
-FUSED_ATTENTION = "__cudnn$fmha"
-"""How the targets of cuDNN's attention begin (xla/service/gpu/cublas_cudnn.cc)."""
 _THROUGH = frozenset(
     {"phi", "all-reduce", "all-gather", "reduce-scatter", "leaf", "slice", "concatenate", "scatter", "dynamic-update-slice"}
 )
-_ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "maximum", "minimum", "power"})
 
 
 @dataclass(slots=True)
@@ -54,7 +52,7 @@ def find_uses(graph: Graph, contents: Contents) -> Uses:
             _call(graph, contents, node, uses)
         elif op in ("gather", "dynamic-slice") and any(contents.varies[i] for i in inputs[1:]):
             uses.lookups.append((node, inputs[0]))
-        elif op in _ARITHMETIC and len(inputs) == 2:
+        elif op in ARITHMETIC and len(inputs) == 2:
             _arithmetic(graph, contents, node, uses)
     uses.attention = find_attention(graph, contents, uses.products.keys() | uses.spread.keys())
     # of spread multiplies only attention's are products, and not those of statistics and their gradients
@@ -64,12 +62,13 @@ def find_uses(graph: Graph, contents: Contents) -> Uses:
 
 def _call(graph: Graph, contents: Contents, node: int, uses: Uses) -> None:
     target, inputs = graph.instructions[node].custom_call_target, graph.inputs[node]
-    if is_product_call(target) and len(inputs) >= 2:
-        uses.products[node] = Product(node, inputs[0], inputs[1], "convolution" if "conv" in target else "dot")
+    kind = kind_of_target(target)
+    if kind.product and len(inputs) >= 2:
+        uses.products[node] = Product(node, inputs[0], inputs[1], kind.product)
         uses.scales.extend((node, extra, inputs[0]) for extra in inputs[2:] if contents.pure[extra] > 0)
-    elif target.startswith(FUSED_ATTENTION):
+    elif kind.flops == "attention":
         uses.attention_calls.append(node)
-    elif not is_library_call(target):
+    elif not kind.bytes_known:
         uses.calls.append(node)
 
 

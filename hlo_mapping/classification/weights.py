@@ -11,9 +11,10 @@ from hlo_mapping.classification.axes import summed_axes
 from hlo_mapping.classification.contents import MIXED, Contents
 from hlo_mapping.classification.evidence import INPUT, STATE, WEIGHT, Roles, folded, partners_of, replaced, returned
 from hlo_mapping.classification.uses import Uses
-from hlo_mapping.costs.opcodes import COLLECTIVES, INDEX_TYPES
-from hlo_mapping.costs.products import RESHAPING, Product, batch_sizes, before_broadcast, numbers_in
+from hlo_mapping.costs.products import Product, batch_sizes, before_broadcast, numbers_in
 from hlo_mapping.dataflow import Graph
+from hlo_mapping.opcodes import COLLECTIVES, RESHAPING
+from hlo_mapping.shape import INDEX_TYPES
 
 GROUP = 3
 """So many parameters of one shape and use are a layer's parameters, not a step's inputs."""

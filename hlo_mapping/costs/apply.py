@@ -9,11 +9,12 @@ from hlo_mapping.classification.kinds import WEIGHTS
 from hlo_mapping.classification.rules import Launch, Verdict
 from hlo_mapping.costs.calls import is_known, leave_out_workspace
 from hlo_mapping.costs.flops import product_flops, result_shape, split_sum_flops
-from hlo_mapping.costs.products import RESHAPING, Product, before_broadcast
+from hlo_mapping.costs.products import Product, before_broadcast
 from hlo_mapping.costs.tiles import add_operand_rereads
 from hlo_mapping.costs.traffic import Traffic, device_bytes, launch_traffic
 from hlo_mapping.costs.transforms import transform_flops
 from hlo_mapping.dataflow import UNKNOWN, Graph
+from hlo_mapping.opcodes import RESHAPING
 from hlo_mapping.shape import BITS
 
 SORT_IN_ONE_PASS = 2048

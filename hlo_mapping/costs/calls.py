@@ -6,9 +6,10 @@ updates an operand in place: tables, lengths and offsets may select parts of the
 
 from __future__ import annotations
 
-from hlo_mapping.costs.opcodes import INDEX_TYPES, is_library_call
 from hlo_mapping.costs.traffic import Traffic
 from hlo_mapping.dataflow import Graph, Kernel
+from hlo_mapping.kernel_kinds import is_library_call
+from hlo_mapping.shape import INDEX_TYPES
 
 _WORKSPACE_TYPES = frozenset({"s8", "u8"})
 

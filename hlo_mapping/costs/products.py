@@ -8,9 +8,7 @@ from math import prod
 
 from hlo_mapping.costs.traffic import combiner
 from hlo_mapping.dataflow import Graph
-
-RESHAPING = frozenset({"bitcast", "reshape", "transpose", "copy", "convert", "bitcast-convert", "reduce-precision"})
-"""The same elements in another type or order."""
+from hlo_mapping.opcodes import RESHAPING
 
 
 @dataclass(slots=True)

@@ -10,8 +10,8 @@ import re
 from math import prod
 from typing import TypeAlias
 
-from hlo_mapping.costs.opcodes import ELEMENTWISE
 from hlo_mapping.dataflow import Graph
+from hlo_mapping.opcodes import ELEMENTWISE
 from hlo_mapping.text.attributes import integers, slices
 
 Box: TypeAlias = "tuple[tuple[int, int], ...]"

@@ -11,13 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from hlo_mapping.costs.opcodes import COLLECTIVES, ELEMENTWISE, WHOLE
 from hlo_mapping.costs.regions import Box, around, operand_box, volume, whole, window_elements
-from hlo_mapping.dataflow import VIEWS, Graph, Kernel
-from hlo_mapping.shape import BITS, Shape
+from hlo_mapping.dataflow import Graph, Kernel
+from hlo_mapping.opcodes import COLLECTIVES, ELEMENTWISE, VIEWS, WHOLE
+from hlo_mapping.shape import BITS, HOST_MEMORY, Shape
 
-HOST_MEMORY = 5
-"""The memory space, S(5) in a layout, of buffers in the host's memory."""
 INLINE_ELEMENTS = 8
 """A constant inside a fusion with more elements than this is an array in memory that the kernel reads; smaller ones are in its code."""
 

@@ -8,6 +8,7 @@ from typing import Any
 from hlo_mapping.costs.flops import COMPLEX_ADD, COMPLEX_MULTIPLY, result_shape
 from hlo_mapping.costs.products import numbers_in
 from hlo_mapping.dataflow import Graph
+from hlo_mapping.kernel_kinds import kind_of_target
 
 FORWARD_PRODUCTS, BACKWARD_PRODUCTS = 2, 5
 """Products of one size that attention takes: scores and weighted sum; backwards the scores again, and the gradients of weights, values,
@@ -25,14 +26,14 @@ def transform_flops(graph: Graph, node: int) -> int | None:
         real = instruction.attribute("fft_type") in ("RFFT", "IRFFT")
         batch = prod(first[: len(first) - len(numbers_in(instruction.attribute("fft_length")))])
         return ceil(5 * batch * length * log2(length) / (2 if real else 1)) if length > 1 else 0
-    target = instruction.custom_call_target
-    if target.startswith("__cudnn$fmha"):
+    known = kind_of_target(instruction.custom_call_target).flops
+    if known == "attention":
         return _attention_flops(graph, node)
-    if op == "triangular-solve" or target == "__cublas$triangularSolve":
+    if op == "triangular-solve" or known == "triangular solve":
         return prod(first) * result_shape(graph, node).element_count // max(prod(first[:-1]), 1) * factor
-    if op == "cholesky" or target.startswith("cusolver_potrf"):
+    if op == "cholesky" or known == "cholesky":
         return prod(first) * first[-1] // 3 * factor if first else None
-    return 0 if target.startswith(("__gpu$TopK", "__cub$")) or op != "custom-call" else None
+    return 0 if known == "none" or op != "custom-call" else None
 
 
 def _attention_flops(graph: Graph, node: int) -> int | None:

@@ -11,19 +11,17 @@ import heapq
 from collections.abc import Sequence
 from itertools import accumulate
 
+from hlo_mapping.kernel_kinds import is_usual, launches_several, tells_otherwise
 from hlo_mapping.matching.names import (
     AUTOTUNER,
     COPY_KERNEL,
-    FREE_CALLS,
     HELPER,
     LEADING,
-    LIBRARY_NAMES,
     SECONDARY,
     XLA_EMITTED,
     base_name,
     kernel_name,
     product_type,
-    tells_otherwise,
 )
 from hlo_mapping.matching.schedule import COPY, KERNEL, LIBRARY, MEMSET, READBACK, SKIP_COST, VIRTUAL, Schedule, Step
 from hlo_mapping.matching.scheduled_hlo import PASS_SUFFIX
@@ -174,8 +172,7 @@ class Automaton:
             return (STRANGE_LIBRARY, 0) if step.thunk_kind == "kCustomCall" else None
         if AUTOTUNER.search(token.name):
             return None
-        usual = next((names for calls, names in LIBRARY_NAMES if calls.search(step.call)), None)
-        odd = usual is not None and not any(names.search(token.name) for names in (usual, SECONDARY, LEADING))
+        odd = not (is_usual(step.call, token.name) or SECONDARY.search(token.name) or LEADING.search(token.name))
         odd |= bool(step.types) and product_type(token.name) not in (None, *step.types)
         return (UNUSUAL_LIBRARY, 0) if odd or tells_otherwise(step.call, token.name) else (0.0, 0)
 
@@ -185,7 +182,7 @@ class Automaton:
         helps = launch.kind != "kernel" or bool(SECONDARY.search(launch.name))
         if step != state:
             return BEGINS_WITH_HELPER if helps and launch.kind in ("kernel", "readback") else 0.0
-        return 0.0 if helps else 0.02 if FREE_CALLS.search(call.call) else 0.5
+        return 0.0 if helps else 0.02 if launches_several(call.call) else 0.5
 
     def _search(self, state: int, token: int) -> tuple[Move, ...]:
         found: dict[int, Move] = {}
@@ -219,7 +216,7 @@ class Automaton:
             if token is not None and exact_at is None and self.accept(step, token) == (0.0, 1):
                 exact_at = cost
             kind = steps[step].kind
-            skip = SKIP_COST.get(kind, NEXT_MISSING if skipped else FIRST_MISSING)
+            skip = steps[step].skip if kind == LIBRARY else SKIP_COST.get(kind, NEXT_MISSING if skipped else FIRST_MISSING)
             for target, edge in follow[step + 1]:
                 if target != step:
                     heapq.heappush(queue, (cost + edge + skip, skipped + (kind == KERNEL), target))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from hlo_mapping.kernel_kinds import tells
 from hlo_mapping.matching.automaton import Automaton
-from hlo_mapping.matching.names import tells
 from hlo_mapping.matching.schedule import LIBRARY
 
 NO_PAUSE = 0.5

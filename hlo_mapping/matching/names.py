@@ -34,55 +34,6 @@ XLA_EMITTED = re.compile(
 )
 """Names that XLA gives the kernels it emits itself: a library's kernels are never called so."""
 
-_LIBRARY_WORDS = (
-    (r"cub(?!las)", r"radix|cub|onesweep|histogram|merge|scan|segmented|sort"),
-    (r"cusolver|^kCholesky|^kTriangular|cublas\$triangular", r""),
-    (r"cublas|gemm|matmul", r"gemm|gemv|nvjet|cutlass|xmma|splitk|dot_kernel|reduce_1block|cublas|make_batch|Kernel2"),
-    (
-        r"conv|cudnn|norm|fmha|fusedmha",
-        r"conv|cudnn|fprop|dgrad|wgrad|xmma|cutlass|nchw|nhwc|gemm|sdpa|flash|winograd|fft|Kernel2|im2col|tensor",
-    ),
-    (r"fft", r"fft|transpose|dpRadix|spRadix"),
-    (r"selectk|topk", r"select_k|radix|topk|raft|warpsort|^Run$"),
-    (
-        r"collective|nccl|allreduce|allgather|reducescatter|alltoall|permute|send|recv|nvshmem",
-        r"nccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|permute|barrier|nvshmem|onesho|twosho",
-    ),
-)
-LIBRARY_NAMES = tuple((re.compile(kind, re.IGNORECASE), re.compile(names, re.IGNORECASE)) for kind, names in _LIBRARY_WORDS)
-"""(thunk kind and custom-call target, kernel names that such calls launch), both as patterns; calls not listed launch anything."""
-
-ROUTINES = (
-    (re.compile(r"geqrf"), re.compile(r"geqr|geqrf")),
-    (re.compile(r"orgqr|ungqr|ormqr|unmqr|householder"), re.compile(r"orgqr|ungqr|ormqr|unmqr|larft")),
-    (re.compile(r"gesvd|svd"), re.compile(r"svd|FnrmA|offA|syevj|bdsqr|gebrd|lascl")),
-    (re.compile(r"syev|heev|eigh"), re.compile(r"syev|heev|sytrd|stedc|steqr|offA|FnrmA|lascl|laed|tridiag")),
-    (re.compile(r"getrf|lu_decomposition"), re.compile(r"getrf|ipiv|create_pivot|laswp|xxtrf")),
-    (re.compile(r"potrf|cholesky", re.I), re.compile(r"potrf|chol|xxtrf", re.I)),
-    (re.compile(r"triangular", re.I), re.compile(r"trsm|trsv", re.I)),
-    (re.compile(r"pivots_to_permutation"), re.compile(r"Pivots")),
-    (re.compile(r"fft", re.I), re.compile(r"fft|dpRadix|spRadix")),
-    (re.compile(r"cub(?!las)|sort", re.I), re.compile(r"RadixSort|MergeSort|DeviceScan|onesweep", re.I)),
-    (re.compile(r"conv|cudnn", re.I), re.compile(r"cudnn|fprop|dgrad|wgrad|sdpa|winograd")),
-    (re.compile(r"nccl|collective|all_?(reduce|gather|to_?all)|reduce_?scatter|permute|send|recv", re.I), re.compile(r"^nccl")),
-)  # fmt: skip
-"""(custom-call target, kernel names that tell of such a routine): a kernel that tells of another routine is not this call's."""
-
-FREE_CALLS = re.compile(r"kCustomCall|cub(?!las)|fft|cholesky|solve|kTopK|kSelectK|kSort|conv|cudnn|nccl|collective", re.I)
-"""Calls that as a rule launch several kernels; a matrix product launches one, and perhaps a sum."""
-
-
-def tells(call: str, kernel: str) -> bool:
-    """Whether a kernel's name tells of the call's own library routine."""
-    return any(target.search(call) and names.search(kernel) for target, names in ROUTINES)
-
-
-def tells_otherwise(call: str, kernel: str) -> bool:
-    """Whether a kernel's name tells of another library routine than the call's."""
-    told = [target for target, names in ROUTINES if names.search(kernel)]
-    return bool(told) and not any(target.search(call) for target in told)
-
-
 _NVJET = re.compile(r"^nvjet_(?:sm\w+?_)?([a-z])[a-z]*_")
 _NVJET_TYPES = {"t": "bf16", "h": "f16", "s": "f32", "q": "f8", "d": "f64"}
 _TYPES = (

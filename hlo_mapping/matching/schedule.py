@@ -11,14 +11,15 @@ from dataclasses import dataclass, field, replace
 from hlo_mapping.dump.program import Program
 from hlo_mapping.dump.thunks import Thunk
 from hlo_mapping.ir import Module
+from hlo_mapping.kernel_kinds import KINDS, kind_of_target
 from hlo_mapping.matching.attribution import SLICE_KINDS, attributed_thunks
 from hlo_mapping.matching.products import multiplied_types, trip_count
 from hlo_mapping.matching.scheduled_hlo import SLICE_FUSION, kernel_names, pseudo_thunks, sort_kernels
 
 KERNEL, LIBRARY, COPY, MEMSET, READBACK, VIRTUAL = "kernel", "library", "copy", "memset", "readback", "virtual"
 
-SKIP_COST = {LIBRARY: 0.6, COPY: 0.4, MEMSET: 0.4, READBACK: 0.05, VIRTUAL: 0.0}
-"""What it costs to believe that a step launched nothing. A copy onto itself and a library call on empty data are elided."""
+SKIP_COST = {COPY: 0.4, MEMSET: 0.4, READBACK: 0.05, VIRTUAL: 0.0}
+"""What it costs to believe that a step launched nothing (a copy onto itself is elided). A library call's cost is its kind's."""
 
 NO_LAUNCH = frozenset(
     {
@@ -63,6 +64,8 @@ class Step:
     """Of a library call its thunk kind and the target of its custom call."""
     types: frozenset[str] = frozenset()
     """Of a matrix product by a library the element types that it may multiply; empty where unknown."""
+    skip: float = KINDS[-1].skip
+    """Of a library call what it costs to believe that it launched nothing."""
     part: int = 0
     """0 for the first launch of its instruction, counting up while the same instruction goes on launching (the passes of a sort)."""
 
@@ -238,7 +241,8 @@ class _Builder:
         if found.opcode == "fusion" and (hero := self.hero(found.name)) is not None:
             return self.library(kind, hero)
         types = multiplied_types(found, self.module) if "cublas" in found.custom_call_target or found.opcode == "dot" else frozenset()
-        return Step(LIBRARY, instruction, thunk_kind=kind, call=f"{kind} {found.custom_call_target}", types=types)
+        skip = kind_of_target(found.custom_call_target).skip
+        return Step(LIBRARY, instruction, thunk_kind=kind, call=f"{kind} {found.custom_call_target}", types=types, skip=skip)
 
     def result_bytes(self, instruction: str | None) -> int | None:
         found = self.module.instruction(instruction) if self.module is not None and instruction else None

@@ -11,53 +11,13 @@ from collections.abc import Iterator
 
 from hlo_mapping.dump.thunks import Thunk
 from hlo_mapping.ir import Computation, Instruction, Module
+from hlo_mapping.kernel_kinds import kind_of_target
 from hlo_mapping.matching.names import kernel_name
-
-NO_WORK = frozenset(
-    {
-        "parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "opt-barrier", "domain", "add-dependency",
-        "partition-id", "replica-id", "async-update",
-    }
-)  # fmt: skip
-"""Opcodes that launch nothing on a GPU."""
-
-TARGET_KINDS = (
-    ("__cublas$lt", "kCublasLtMatmul"),
-    ("__cublas$tri", "kTriangularSolve"),
-    ("__cublas$", "kGemm"),
-    ("__cudnn$conv", "kConvolution"),
-    ("__cudnn$", "kCuDnn"),
-    ("__cub$", "kCubSort"),
-    ("__gpu$TopK", "kTopK"),
-)
-"""Thunk kinds of custom calls, by how their target begins."""
+from hlo_mapping.opcodes import MEMSETS, NO_WORK, OPCODES, SLICING, is_collective
 
 SLICE_FUSION = "kSliceFusion"
 """Our name for a fusion that only reads or writes a slice of a buffer: it runs as a kernel or as a copy, as XLA sees fit."""
 
-SLICING = ("slice", "dynamic-slice", "dynamic-update-slice")
-
-LIBRARY_KINDS = {
-    "convolution": "kConvolution",
-    "fft": "kFft",
-    "cholesky": "kCholesky",
-    "triangular-solve": "kTriangularSolve",
-    "dot": "kGemm",
-    "sort": "kSort",
-}
-"""Thunk kinds of instructions that a library, or several kernels of their own, carry out."""
-
-COLLECTIVES = (
-    "all-reduce",
-    "all-gather",
-    "reduce-scatter",
-    "all-to-all",
-    "collective-permute",
-    "collective-broadcast",
-    "ragged-all-to-all",
-    "send",
-    "recv",
-)
 
 PASS_SUFFIX = re.compile(r"__\d+$")
 """What XLA appends to the names of further kernels of one instruction."""
@@ -85,15 +45,16 @@ def _instruction_thunks(module: Module, instruction: Instruction) -> Iterator[Th
         yield _thunk("kCommandBuffer", None, branches=(("sequence", _named(module, instruction.called[0])),))
     elif op in ("call", "async-start") and instruction.called:
         yield _thunk("kSequential", None if op == "call" else name, branches=(("sequence", _named(module, instruction.called[0])),))
-    elif op in ("copy", "copy-start"):
-        yield _thunk("kCopy", name)
+    elif op in MEMSETS:
+        yield _thunk("kMemset32BitValue", name)
     elif op == "fusion":
         yield _fusion_thunk(module, instruction)
     elif op == "custom-call":
-        target = instruction.custom_call_target
-        yield _thunk(next((kind for start, kind in TARGET_KINDS if target.startswith(start)), "kCustomCall"), name)
-    elif op in LIBRARY_KINDS or op.startswith(COLLECTIVES):
-        yield _thunk(LIBRARY_KINDS.get(op, "kCollective"), name)
+        yield _thunk(kind_of_target(instruction.custom_call_target).thunk, name)
+    elif is_collective(op):
+        yield _thunk("kCollective", name)
+    elif op in OPCODES and OPCODES[op].thunk:
+        yield _thunk(OPCODES[op].thunk, name)
     else:
         yield _thunk("kKernel", name, kernel=kernel_name(name))
 
@@ -113,7 +74,7 @@ def _fusion_thunk(module: Module, instruction: Instruction) -> Thunk:
     sorts = body is not None and body.root.opcode == "sort"
     if sorts or kind in ("__cudnn$fusion", "__custom_fusion"):
         return _thunk("kSort" if sorts else "kCuDnn", instruction.name)
-    if body is not None and body.root.opcode.startswith(COLLECTIVES):
+    if body is not None and is_collective(body.root.opcode):
         return _thunk("kCollective", instruction.name)
     # scalars in it only say where the slice is
     slices = body is not None and all(i.opcode in NO_WORK or i.opcode in SLICING or not i.shape.dimensions for i in body.instructions)

@@ -11,8 +11,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from hlo_mapping.dataflow import NO_WORK, Graph, Kernel, build_graph
+from hlo_mapping.dataflow import Graph, Kernel, build_graph
 from hlo_mapping.ir import Instruction, Module
+from hlo_mapping.opcodes import NO_WORK
 from hlo_mapping.shape import Shape
 
 Atom: TypeAlias = tuple[str, str]

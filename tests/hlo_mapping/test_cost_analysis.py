@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import pytest
 
-from hlo_mapping.costs.opcodes import ELEMENTWISE
 from hlo_mapping.costs.traffic import launch_traffic
 from hlo_mapping.dataflow import Graph, build_graph
 from hlo_mapping.ir import Module
+from hlo_mapping.opcodes import ELEMENTWISE
 from tests.hlo_mapping.hlo_samples import captured, captured_rows, program, program_rows, total
 
 XLA = {

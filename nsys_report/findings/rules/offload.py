@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hlo_mapping.shape import HOST_MEMORY
 from nsys_report.analysis.intervals import grouped_union_length
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import all_of, claimed_ns
@@ -11,9 +12,6 @@ from nsys_report.findings.model import Finding
 from nsys_report.findings.step import Context, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import duration, share, size
-
-HOST_MEMORY = 5
-"""XLA's memory space of arrays in pinned host memory, S(5) in a layout."""
 
 
 def offloaded_arguments(context: Context, step: Step) -> Iterator[Finding]:
