@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from types import ModuleType
 from unittest.mock import patch
@@ -66,15 +66,12 @@ def _instructions(found: Joined) -> np.ndarray:
 @contextmanager
 def scaled(home: ModuleType, name: str, factor: float) -> Iterator[None]:
     """A price times a factor, wherever it was imported."""
-    holders = [m for m in (home, align, automaton, beam, calls, join, schedule, segments) if hasattr(m, name)]
-    patches = [patch.object(m, name, getattr(home, name) * factor) for m in holders]
-    for one in patches:
-        one.start()
-    try:
+    price = getattr(home, name) * factor
+    with ExitStack() as stack:
+        for module in {home, align, automaton, beam, calls, join, schedule, segments}:
+            if hasattr(module, name):
+                stack.enter_context(patch.object(module, name, price))
         yield
-    finally:
-        for one in patches:
-            one.stop()
 
 
 @contextmanager

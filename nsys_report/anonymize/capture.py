@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hlo_mapping.matching.names import AUTOTUNER, COPY_KERNEL, HELPER, LEADING, LIBRARY_NAMES, SECONDARY, XLA_EMITTED
+from hlo_mapping.kernel_kinds import KINDS
+from hlo_mapping.matching.names import AUTOTUNER, COPY_KERNEL, HELPER, LEADING, SECONDARY, XLA_EMITTED
 from nsys_report.capture import catalogue
 from nsys_report.capture.arrays import decode
 from nsys_report.capture.catalogue import Extent, Field, Integer, TableSpec, resolve
@@ -57,7 +58,15 @@ _GPU = re.compile(
 _OVERHEAD = re.compile(
     r"CUPTI|profil|TLS allocation|Chunk Allocation|instrument|buffer flush|lazy|module load|driver compiler|JIT|command buffer full"
 )
-_LIBRARY = (AUTOTUNER, COPY_KERNEL, HELPER, LEADING, SECONDARY, XLA_EMITTED, *(names for _, names in LIBRARY_NAMES if names.pattern))
+_LIBRARY = (
+    AUTOTUNER,
+    COPY_KERNEL,
+    HELPER,
+    LEADING,
+    SECONDARY,
+    XLA_EMITTED,
+    *(re.compile(k.kernels, re.IGNORECASE) for k in KINDS if k.kernels),
+)
 
 
 @dataclass(frozen=True, slots=True)
