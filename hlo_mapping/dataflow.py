@@ -14,7 +14,6 @@ from hlo_mapping.errors import HloError
 from hlo_mapping.ir import Alias, Computation, Instruction, Module, Operand
 from hlo_mapping.opcodes import DONES, NO_WORK, PASSING, STARTS, VIEWS
 from hlo_mapping.shape import Shape
-from hlo_mapping.text.attributes import number
 from hlo_mapping.text.calls import expanded_sizes
 
 Tree: TypeAlias = "int | tuple[Tree, ...]"
@@ -57,9 +56,7 @@ class Loop:
     @property
     def trip_count(self) -> int | None:
         """How often the body runs, where the compiler knows."""
-        known = self.instruction.backend_config.get("known_trip_count")
-        n = str(known.get("n", "")) if isinstance(known, dict) else ""
-        return number(n) if n.isdecimal() and len(n) < 20 else None
+        return self.instruction.trip_count
 
 
 @dataclass(slots=True)

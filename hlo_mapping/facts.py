@@ -17,12 +17,12 @@ from hlo_mapping.classification.rules import Launch, Verdict, classify, look_at
 from hlo_mapping.classification.rules import Program as Analysed
 from hlo_mapping.classification.uses import find_uses
 from hlo_mapping.columns import FACTS
-from hlo_mapping.costs.apply import launch_costs
 from hlo_mapping.costs.possible import without_impossible
 from hlo_mapping.dataflow import Kernel, build_graph
 from hlo_mapping.dump.program import Program
 from hlo_mapping.errors import HloError
 from hlo_mapping.ir import Module, OpMetadata
+from hlo_mapping.launch_costs import launch_costs
 from hlo_mapping.phases import phases
 from hlo_mapping.program_kind import ProgramKind, program_kind
 

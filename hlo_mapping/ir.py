@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from hlo_mapping.quoting import backend_config
 from hlo_mapping.shape import Shape
 
 
@@ -62,9 +63,14 @@ class Instruction:
     @property
     def backend_config(self) -> dict[str, Any]:
         """The backend_config read as JSON; {} where it is absent or in another notation."""
-        from hlo_mapping.text.attributes import backend_config
-
         return backend_config(self.attribute("backend_config"))
+
+    @property
+    def trip_count(self) -> int | None:
+        """How often a while's body runs, where the compiler knows (WhileLoopTripCountAnnotator); None elsewhere."""
+        known = self.backend_config.get("known_trip_count") if self.opcode == "while" else None
+        count = str(known.get("n", "")) if isinstance(known, dict) else ""
+        return int(count) if count.isdecimal() and len(count) < 20 else None
 
     @property
     def custom_call_target(self) -> str:

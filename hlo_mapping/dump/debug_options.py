@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hlo_mapping.dump import files
 from hlo_mapping.dump.program import Program
-from hlo_mapping.text.attributes import unquote
+from hlo_mapping.quoting import unquote
 
 
 def read_debug_options(program: Program) -> dict[str, tuple[str, ...]]:

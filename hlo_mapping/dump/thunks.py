@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from hlo_mapping.text.attributes import number, unescape
+from hlo_mapping.quoting import unescape
+from hlo_mapping.text.attributes import number
 from hlo_mapping.text.lexer import STRING
 
 Dim3 = tuple[int, int, int]

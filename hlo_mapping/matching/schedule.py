@@ -13,7 +13,7 @@ from hlo_mapping.dump.thunks import Thunk
 from hlo_mapping.ir import Module
 from hlo_mapping.kernel_kinds import KINDS, kind_of_target
 from hlo_mapping.matching.attribution import SLICE_KINDS, attributed_thunks
-from hlo_mapping.matching.products import multiplied_types, trip_count
+from hlo_mapping.matching.product_types import multiplied_types
 from hlo_mapping.matching.scheduled_hlo import SLICE_FUSION, kernel_names, pseudo_thunks, sort_kernels
 
 KERNEL, LIBRARY, COPY, MEMSET, READBACK, VIRTUAL = "kernel", "library", "copy", "memset", "readback", "virtual"
@@ -250,7 +250,8 @@ class _Builder:
 
     def loop(self, thunk: Thunk, branches: dict[str, tuple[Thunk, ...]], before: list[tuple[int, float]]) -> list[tuple[int, float]]:
         body, condition = branches.get("body", ()), branches.get("condition", ())
-        trips = trip_count(self.module.instruction(thunk.instruction) if self.module is not None and thunk.instruction else None)
+        found = self.module.instruction(thunk.instruction) if self.module is not None and thunk.instruction else None
+        trips = found.trip_count if found is not None else None
         if trips is not None and trips * max(1, count_leaves(body)) <= UNROLL_LIMIT:
             entry = before
             for _ in range(trips):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Any
 
 from hlo_mapping.ir import Alias, OpMetadata
+from hlo_mapping.quoting import SIMPLE_ESCAPES, unquote
 from hlo_mapping.text.lexer import CALLEE, COMMENT, NAME, STRING, closing
 
 CALLING = frozenset(
@@ -17,34 +16,15 @@ SELECT_AND_SCATTER = frozenset({"select", "scatter"})
 """Those of the select-and-scatter opcode."""
 
 _PAIR = re.compile(rf'([\w.\-]+)\s*[=:]\s*({STRING}|[^\s,"{{}}]+)', re.DOTALL)
-_ESCAPE = re.compile(r"((?:\\(?:[0-7]{3}|x[0-9a-fA-F]{2}))+)|\\(.)", re.DOTALL)
 _MLIR_ESCAPE = re.compile(r"\\([0-9A-F]{2}|.)", re.DOTALL)
-_SIMPLE_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _ALIAS = re.compile(r"\{([\d,\s]*)\}\s*:\s*\(\s*(\d+)\s*,\s*\{([\d,\s]*)\}\s*(?:,\s*([\w\-]+))?\s*\)")
 _DONOR = re.compile(r"\(\s*(\d+)\s*,\s*\{([\d,\s]*)\}\s*\)")
 _MLIR_ENTRY = re.compile(rf"\s*({NAME}|{STRING})\s*=\s*", re.DOTALL)
 
 
-def unescape(text: str) -> str:
-    """The text of a C-escaped string without its quotes: `\\'` is ', `\\n` a newline, `\\303\\251` the UTF-8 bytes of one letter."""
-    return _ESCAPE.sub(_unescaped, text) if "\\" in text else text
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    if found[1] is None:
-        return _SIMPLE_ESCAPES.get(found[2], found[2])
-    codes = found[1].split("\\")[1:]
-    return bytes(int(code[1:], 16) if code[0] == "x" else int(code, 8) & 0xFF for code in codes).decode(errors="backslashreplace")
-
-
 def _mlir_unescaped(found: re.Match[str]) -> str:
     code = found[1]
-    return chr(int(code, 16)) if len(code) == 2 else _SIMPLE_ESCAPES.get(code, code)
-
-
-def unquote(text: str) -> str:
-    """The text between quotes, unescaped; other text as it is."""
-    return unescape(text[1:-1]) if len(text) >= 2 and text[0] == text[-1] == '"' else text
+    return chr(int(code, 16)) if len(code) == 2 else SIMPLE_ESCAPES.get(code, code)
 
 
 def pairs(raw: str) -> dict[str, str]:
@@ -69,18 +49,6 @@ def op_metadata(raw: str) -> OpMetadata:
 def number(text: str | None) -> int:
     """The number that a text is; 0 for none, for other text and for what no field of 64 bits holds."""
     return int(text) if text is not None and text.isdecimal() and len(text) < 20 else 0
-
-
-def backend_config(raw: str) -> dict[str, Any]:
-    """A backend_config read as JSON, quoted (older custom calls) or not; {} for none and for other notations."""
-    text = unquote(raw)
-    if not text.startswith("{"):
-        return {}
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):  # no JSON, a number of thousands of digits, thousands of brackets
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def mlir_attributes(raw: str) -> dict[str, str]:

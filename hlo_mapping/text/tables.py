@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hlo_mapping.text.attributes import number, pairs, unquote
+from hlo_mapping.quoting import unquote
+from hlo_mapping.text.attributes import number, pairs
 
 TITLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _ROW = re.compile(r"(\d+) (.*)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlo_mapping.dump.thunks import Thunk
-from hlo_mapping.matching.products import multiplied_types
+from hlo_mapping.matching.product_types import multiplied_types
 from hlo_mapping.matching.schedule import (
     COPY,
     KERNEL,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hlo_mapping import quoting
 from hlo_mapping.ir import Alias, OpMetadata
 from hlo_mapping.text import attributes
 from hlo_mapping.text.tables import Frame, read_frames
@@ -31,7 +32,7 @@ def test_metadata_of_2026() -> None:
     ],
 )
 def test_backend_config(raw: str, value: object) -> None:
-    assert attributes.backend_config(raw) == value
+    assert quoting.backend_config(raw) == value
 
 
 def test_mlir_attributes() -> None:
@@ -48,7 +49,7 @@ def test_mlir_attributes() -> None:
     [(r"a\'b", "a'b"), (r"\n\t\"", '\n\t"'), (r"\012", "\n"), (r"\303\251\x41", "éA"), (r"\\012", "\\012"), ("plain", "plain")],
 )
 def test_escapes(text: str, plain: str) -> None:
-    assert attributes.unescape(text) == plain
+    assert quoting.unescape(text) == plain
 
 
 def test_lists_of_numbers() -> None:

@@ -131,7 +131,7 @@ def _may_loop(step: Step) -> bool:
     if step.module is None:
         return True
     branches = any(i.opcode == "conditional" for c in step.module.computations for i in c.instructions)
-    return branches or any(not i.backend_config.get("known_trip_count") for i in _loops(step))
+    return branches or any(i.trip_count is None for i in _loops(step))
 
 
 def _library(step: Step, calls: Sequence[Record], readbacks: float) -> Finding:
@@ -199,7 +199,7 @@ def _loop(step: Step, readbacks: float, single: float) -> Finding:
     kept = min(single * threshold("launches", "graph_node_ns"), launching)
     idle = step.part(waiting) + launching
     more = f", and {count(round(single))} kernels are launched one by one" if single else ""
-    loops = [i for i in _loops(step) if not i.backend_config.get("known_trip_count")]
+    loops = [i for i in _loops(step) if i.trip_count is None]
     return Finding(
         slug="loop-readback",
         title=f"A loop's condition is read back {count(round(readbacks))} times{more}: the GPU waits {duration(idle)} of each "

@@ -1,4 +1,4 @@
-"""What a module says of its loops and matrix products that launches depend on."""
+"""What a module says of its matrix products that launches depend on."""
 
 from __future__ import annotations
 
@@ -23,14 +23,3 @@ def multiplied_types(product: Instruction, module: Module) -> frozenset[str]:
         return frozenset({"tf32"}) if "TF32" in algorithm else frozenset({"bf16"})
     exact = algorithm.startswith("ALG_DOT_F32") or "HIGHEST" in precision.get("operand_precision", ())
     return frozenset({"f32"}) if exact else frozenset({"f32", "tf32"})
-
-
-def trip_count(instruction: Instruction | None) -> int | None:
-    """The known trip count of a while instruction, or None."""
-    if instruction is None or instruction.opcode != "while":
-        return None
-    known = instruction.backend_config.get("known_trip_count")
-    try:
-        return int(known["n"]) if known else None
-    except (KeyError, TypeError, ValueError):
-        return None
