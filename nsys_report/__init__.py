@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nsys_report.version import __version__
+
 if TYPE_CHECKING:
     from nsys_report.diffing import Diff, diff
     from nsys_report.notebook import Analysis, analyze
     from nsys_report.profiling.window import window
 
-__version__ = "0.1.0"
 _HOMES = {
     "Analysis": "nsys_report.notebook",
     "Diff": "nsys_report.diffing",

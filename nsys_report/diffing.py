@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_report import __version__
 from nsys_report.comparison.compare import compare
 from nsys_report.comparison.noise import Noise
 from nsys_report.errors import UsageError
 from nsys_report.notebook import Analysis, analyze, table_html
 from nsys_report.reports.diff_document import diff_document
 from nsys_report.reports.diff_page import build_diff_report, headline
+from nsys_report.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd

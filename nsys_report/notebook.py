@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_report import __version__
 from nsys_report.analysis.ceilings import parse_overrides
 from nsys_report.columns import ACTIVITY_TABLE, EXECUTION_TABLE
 from nsys_report.plots import Plots
-from nsys_report.reports.build import TOP, Subject, build_report
+from nsys_report.reports.build import TOP, build_report
 from nsys_report.reports.model import Report, Table
 from nsys_report.selection import Selection
+from nsys_report.session import Session
 from nsys_report.units import visible
+from nsys_report.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from nsys_report.analysis.results import AnalysisResults
-    from nsys_report.analysis.whatif import WhatIf
-    from nsys_report.capture.health import Health
     from nsys_report.findings.model import Finding
-    from nsys_report.joined import Joined
 
 Progress = Callable[[str, float], None]
 MOST_FINDINGS = 3
@@ -33,19 +30,8 @@ MOST_FINDINGS = 3
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Analysis:
-    """One analysed capture. Its tables are pandas frames; what is missing in them is unknown, never 0."""
-
-    joined: Joined
-    results: AnalysisResults
-    health: Health
-    xla_dump: Path | None = None
-    findings: tuple[Finding, ...] = ()
-    """Causes of lost time, most to be gained first."""
-    narrowed: str = ""
-    """What it was narrowed to, in words; "" for the whole capture."""
-    predictions: WhatIf | None = None
-    """What the step would be if something were otherwise, where that is asked."""
+class Analysis(Session):
+    """One analyzed capture, shown by Jupyter. Its tables are pandas frames; what is missing in them is unknown, never 0."""
 
     @property
     def plot(self) -> Plots:
@@ -119,14 +105,9 @@ class Analysis:
             "classes": self.results.classes,
         }
 
-    def subject(self, name: str | None = None) -> Subject:
-        """This analysis under a name, as the report takes it."""
-        called = name or self.joined.capture.path.name
-        return Subject(called, self.joined, self.results, self.health, self.xla_dump, self.findings, self.narrowed, self.predictions)
-
     def report(self, top: int | None = TOP) -> Report:
         """The report, as every page and document is made from it; `top` rows of long tables on short pages."""
-        return build_report([self.subject()], f"nsys-report {__version__}", top)
+        return build_report([self], f"nsys-report {__version__}", top)
 
     def __repr__(self) -> str:
         part = self.report().parts[0]
@@ -196,22 +177,17 @@ def analyze(
     Raises ReportError or HloError.
     """
     from nsys_report import pipeline
-    from nsys_report.analysis.whatif import parse_scenarios, predict
-    from nsys_report.capture.health import health
-    from nsys_report.findings.apply import find
+    from nsys_report.analysis.whatif import parse_scenarios
 
-    checked = parse_overrides(f"{name}={value}" for name, value in (ceilings or {}).items())
-    scenarios = parse_scenarios([what_if] if isinstance(what_if, str) else what_if)
-    joined, results = pipeline.analyze(
+    made = pipeline.analyze(
         capture,
         xla_dump,
         roles=roles,
         manifest=manifest,
-        ceilings=checked,
+        ceilings=parse_overrides(f"{name}={value}" for name, value in (ceilings or {}).items()),
         ceilings_file=ceilings_file,
+        what_if=parse_scenarios([what_if] if isinstance(what_if, str) else what_if),
         show_paths=show_paths,
         progress=progress,
     )
-    judged = health(joined.capture)
-    dump = None if xla_dump is None else Path(xla_dump)
-    return Analysis(joined, results, judged, dump, find(joined, results, judged), predictions=predict(results, scenarios))
+    return Analysis(*(getattr(made, field.name) for field in fields(Session)))

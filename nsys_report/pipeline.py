@@ -1,4 +1,4 @@
-"""The order of the stages, and nothing else: capture → executions → join → classes and costs → analysis."""
+"""The order of the stages, and nothing else: capture → executions → join → classes and costs → analysis → findings."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from hlo_mapping.matching.found import Joined as Join
 from hlo_mapping.matching.join import join
 from hlo_mapping.program_kind import ProgramKind
 from nsys_report.analysis.ceilings import Ceilings, GpuEntry, builtin_table, find_ceilings, read_table
-from nsys_report.analysis.results import AnalysisResults, analyse
+from nsys_report.analysis.results import analyse
+from nsys_report.analysis.whatif import Scenario, predict
 from nsys_report.capture import open_capture
+from nsys_report.capture.health import health
 from nsys_report.capture.model import Capture, shared_places
 from nsys_report.errors import UsageError
 from nsys_report.executions.activities import joined_activities
@@ -28,9 +30,11 @@ from nsys_report.executions.host import host_functions_before
 from nsys_report.executions.notes import join_notes
 from nsys_report.executions.nvtx import annotate
 from nsys_report.executions.table import executions_table
+from nsys_report.findings.rules.apply import find
 from nsys_report.joined import Joined
 from nsys_report.paths import with_project_paths
 from nsys_report.role_files import overrides_from
+from nsys_report.session import Session
 
 Progress = Callable[[str, float], None]
 
@@ -89,11 +93,13 @@ def analyze(
     manifest: str | Path | None = None,
     ceilings: Mapping[str, float] | None = None,
     ceilings_file: str | Path | None = None,
+    what_if: tuple[Scenario, ...] = (),
     show_paths: bool = False,
     progress: Progress | None = None,
-) -> tuple[Joined, AnalysisResults]:
-    """Reads, cuts, joins and analyses one capture. `ceilings` are checked overrides (GB/s, TFLOPS), `ceilings_file` a table
-    of GPUs that comes before the built-in one; `show_paths` leaves the paths of source files whole.
+) -> Session:
+    """Reads, cuts, joins and analyzes one capture, and finds what costs time. `ceilings` are checked overrides (GB/s, TFLOPS),
+    `ceilings_file` a table of GPUs that comes before the built-in one; `what_if` are scenarios to predict;
+    `show_paths` leaves the paths of source files whole.
 
     Raises ReportError for a capture, HloError for a dump or a roles file that cannot be used.
     """
@@ -107,7 +113,10 @@ def analyze(
     joined = join_capture(capture, xla_dump, overrides=overrides, show_paths=show_paths, progress=progress)
     if progress is not None:
         progress("analysing", 0.95)
-    return joined, analyse(joined, capture_ceilings(capture, ceilings, table))
+    results, judged = analyse(joined, capture_ceilings(capture, ceilings, table)), health(capture)
+    dump = None if xla_dump is None else Path(xla_dump)
+    found = find(joined, results, judged)
+    return Session(capture.path.name, joined, results, judged, dump, found, predictions=predict(results, what_if))
 
 
 def capture_ceilings(capture: Capture, overrides: Mapping[str, float] | None = None, table: tuple[GpuEntry, ...] | None = None) -> Ceilings:

@@ -14,7 +14,7 @@ from nsys_report.reports.pictures.timeline import Cutter
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from nsys_report.notebook import Analysis
+    from nsys_report.session import Session
 
 Drawn = TypeVar("Drawn")
 
@@ -27,7 +27,7 @@ class Plots:
     execution that is not there, or has nothing to draw.
     """
 
-    analysis: Analysis
+    session: Session
 
     def budget(self, module: str | None = None) -> Figure:
         """Where a typical step goes, as one bar, with its parts in words."""
@@ -66,7 +66,7 @@ class Plots:
         if execution is None:
             program = self._program(module)
             return timeline_figure(_there(program.timelines[0] if program.timelines else None, f"{program.name} has no complete execution"))
-        joined, results = self.analysis.joined, self.analysis.results
+        joined, results = self.session.joined, self.session.results
         ids = joined.executions["execution_id"].to_pylist()
         if execution not in ids:
             there = f"they are numbered {min(ids)} to {max(ids)}" if ids else "it holds none"
@@ -77,7 +77,7 @@ class Plots:
         return timeline_figure(Cutter(joined).timeline(row, name))
 
     def _pictures(self) -> Pictures:
-        return build_pictures(self.analysis.subject(), most_bars=0, most_timelines=1)
+        return build_pictures(self.session, most_bars=0, most_timelines=1)
 
     def _program(self, module: str | None) -> ProgramPictures:
         """The pictures of a program; the first one's without a name."""

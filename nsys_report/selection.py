@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from nsys_report.analysis.results import AnalysisResults
     from nsys_report.findings.model import Finding
     from nsys_report.joined import Joined
-    from nsys_report.notebook import Analysis
+    from nsys_report.session import Session
+
+Narrowed = TypeVar("Narrowed", bound="Session")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Selection:
     executions: tuple[int, ...] = ()
     classes: tuple[str, ...] = ()
 
-    def narrow(self, analysis: Analysis) -> Analysis:
+    def narrow(self, analysis: Narrowed) -> Narrowed:
         """The analysis of what is kept. Raises UsageError for a name or number that the capture does not hold."""
         if not (self.modules or self.executions or self.classes):
             return analysis
@@ -49,9 +51,9 @@ class Selection:
         findings = self._findings(analysis, joined)
         return replace(analysis, joined=joined, results=results, predictions=predictions, findings=findings, narrowed=self.words())
 
-    def _findings(self, analysis: Analysis, joined: Joined) -> tuple[Finding, ...]:
+    def _findings(self, analysis: Session, joined: Joined) -> tuple[Finding, ...]:
         """The findings about the capture as a whole and about programs that are kept, over all of their executions."""
-        from nsys_report.findings.apply import find
+        from nsys_report.findings.rules.apply import find
 
         if not self.modules or not analysis.findings:
             return analysis.findings

@@ -73,7 +73,7 @@ def take(fixture: str, folder: Path) -> None:
         "terminal.txt": report_text(report),
         "report.md": markdown.render(report),
         "report.json.lines": document(export.document(report)),
-        "page_data.lines": document(page_data(build_page(report, [analysis.subject()]))),
+        "page_data.lines": document(page_data(build_page(report, [analysis]))),
     }
     for name, text in surfaces.items():
         (folder / name).write_text(scrubbed(text), encoding="utf-8")

@@ -9,59 +9,11 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-PACKAGES = ("hlo_mapping", "nsys_report")
-FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+from tests import architecture
 
-RENDERERS = (
-    "nsys_report/units.py",
-    "nsys_report/reports/model.py",
-    "nsys_report/reports/terminal_page.py",
-    "nsys_report/reports/html/charts.py",
-    "nsys_report/reports/html/data.py",
-    "nsys_report/reports/html/page.py",
-    "nsys_report/reports/figures/bars.py",
-    "nsys_report/reports/figures/canvas.py",
-    "nsys_report/reports/figures/files.py",
-    "nsys_report/reports/figures/roofline.py",
-    "nsys_report/reports/figures/times.py",
-    "nsys_report/reports/pictures/model.py",
-    "nsys_report/reports/palette.py",
-    "nsys_report/reports/markdown.py",
-    "nsys_report/reports/export.py",
-    "nsys_report/reports/csv_files.py",
-)
-FORBIDDEN = {
-    "hlo_mapping/": ("nsys_report", "click", "rich", "jinja2", "matplotlib", "sqlalchemy", "adbc_driver_sqlite", "bokeh", "perfetto"),
-    "nsys_report/capture/": (
-        "click",
-        "rich",
-        "jinja2",
-        "matplotlib",
-        "nsys_report.cli",
-        "nsys_report.reports",
-        "nsys_report.analysis",
-        "nsys_report.findings",
-        "nsys_report.executions",
-    ),
-    "nsys_report/executions/": (
-        "click",
-        "rich",
-        "jinja2",
-        "matplotlib",
-        "nsys_report.cli",
-        "nsys_report.reports",
-        "nsys_report.findings",
-        "nsys_report.analysis.results",
-    ),
-    "nsys_report/analysis/": ("click", "rich", "jinja2", "matplotlib", "nsys_report.cli", "nsys_report.reports", "nsys_report.findings"),
-    "nsys_report/findings/": ("click", "rich", "jinja2", "matplotlib", "nsys_report.cli", "nsys_report.reports"),
-    "nsys_report/reports/": ("click", "sqlalchemy", "adbc_driver_sqlite", "nsys_report.cli"),
-    "nsys_report/cli/": ("sqlalchemy", "adbc_driver_sqlite", "matplotlib"),
-}
-"""What the files of a folder may not import: a finished value comes in from the stage before, and nothing knows the stage after."""
-FINDING_MAKERS = tuple(f"nsys_report.findings.{name}" for name in ("apply", "overlap", "parts", "rules", "step", "thresholds"))
-NOT_FOR_RENDERERS = ("nsys_report.capture", "nsys_report.analysis", *FINDING_MAKERS, "nsys_report.pipeline", "hlo_mapping")
+ROOT = architecture.ROOT
+FILES = sorted(path for package in architecture.PACKAGES for path in (ROOT / package).rglob("*.py"))
+TREE = architecture.source_tree()
 
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 60
@@ -73,38 +25,64 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def imports(path: Path) -> set[str]:
-    """Every module that a file imports, also inside functions, but not for type checking alone."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    skipped = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for inner in ast.walk(node)
-    }
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if id(node) in skipped:
-            continue
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{name(path)}: a relative import"
-            found |= {node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found
+def test_every_import_is_allowed() -> None:
+    """A file that no line of tests/architecture.py names is one with itself."""
+    assert architecture.violations(TREE) == set()
 
 
-def within(module: str, package: str) -> bool:
-    return module == package or module.startswith(f"{package}.")
+def test_no_files_and_no_folders_need_each_other() -> None:
+    assert architecture.file_circles(TREE) == []
+    assert architecture.folder_circles(TREE) == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=name)
-def test_imports_go_one_way(path: Path) -> None:
-    banned = {b for folder, modules in FORBIDDEN.items() if name(path).startswith(folder) for b in modules}
-    if name(path) in RENDERERS:
-        banned |= set(NOT_FOR_RENDERERS)
-    wrong = {module for module in imports(path) for b in banned if within(module, b)}
-    assert not wrong
+def test_every_room_reaches_only_what_stands_above_it() -> None:
+    above: set[str] = set()
+    for room in architecture.RULES:
+        assert room.name in TREE or any(architecture.folder_of(file) == room.name for file in TREE), f"there is no {room.name}"
+        unknown = {target for target in room.rooms if target not in above and architecture.folder_of(target) not in above}
+        assert not unknown, f"{room.name} reaches for what does not stand above it"
+        assert not {target for target in room.rooms if target.endswith(".py") and target not in TREE}, f"{room.name} names what is gone"
+        above.add(room.name)
+
+
+def planted(file: str, source: str) -> set[tuple[str, str]]:
+    """What is wrong with a copy of the sources in which a file ends in those lines; a file that is not there is new."""
+    return architecture.violations({**TREE, file: TREE.get(file, "") + source})
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "target"),
+    [
+        ("hlo_mapping/text/parser.py", "\nfrom hlo_mapping.matching.join import join\n", "hlo_mapping/matching/join.py"),
+        ("hlo_mapping/shape.py", "\nimport hlo_mapping.classification.rules\n", "hlo_mapping/classification/rules.py"),
+        ("hlo_mapping/costs/flops.py", "\nfrom hlo_mapping.classification import rules\n", "hlo_mapping/classification/rules.py"),
+        ("hlo_mapping/dataflow.py", "\nfrom nsys_report import units\n", "nsys_report/units.py"),
+        ("nsys_report/findings/rules/host.py", "\nfrom nsys_report.capture import sqlite\n", "nsys_report/capture/sqlite.py"),
+        (
+            "nsys_report/joined.py",
+            "\nif TYPE_CHECKING:\n    from nsys_report.reports.model import Report\n",
+            "nsys_report/reports/model.py",
+        ),
+        ("nsys_report/pipeline.py", "\ndef late():\n    from nsys_report.cli.app import run\n", "nsys_report/cli/app.py"),
+        ("nsys_report/measuring/measure.py", "\nfrom nsys_report.cli import app\n", "nsys_report/cli/app.py"),
+        ("nsys_report/reports/perfetto/trace.py", "\nfrom nsys_report.analysis.idle import idle_times\n", "nsys_report/analysis/idle.py"),
+        ("nsys_report/reports/markdown.py", "\nfrom nsys_report.analysis.results import analyse\n", "nsys_report/analysis/results.py"),
+        ("nsys_report/analysis/budget.py", "\nimport click\n", "click"),
+        ("nsys_report/analysis/budget.py", "\nfrom . import idle\n", "..idle"),
+        ("nsys_report/units.py", '\nLATER = "nsys_report.notebook"\n', "nsys_report/notebook.py"),
+        ("nsys_report/anywhere.py", "", "nsys_report/anywhere.py"),
+        ("hlo_mapping/newcomers/first.py", "", "hlo_mapping/newcomers/first.py"),
+    ],
+)
+def test_a_planted_import_is_caught(file: str, source: str, target: str) -> None:
+    assert planted(file, source) == {(file, target)}
+
+
+def test_planted_circles_are_caught() -> None:
+    tree = {**TREE, "hlo_mapping/text/lexer.py": TREE["hlo_mapping/text/lexer.py"] + "\nfrom hlo_mapping.text import parser\n"}
+    assert {"hlo_mapping/text/lexer.py", "hlo_mapping/text/parser.py"} <= architecture.file_circles(tree)[0]
+    tree = {**TREE, "hlo_mapping/costs/flops.py": "from hlo_mapping.classification import rules"}
+    assert {"hlo_mapping/costs/", "hlo_mapping/classification/"} <= architecture.folder_circles(tree)[0]
 
 
 def functions() -> Iterator[tuple[str, int]]:

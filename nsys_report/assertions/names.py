@@ -16,7 +16,7 @@ from nsys_report.reports.build import build_report, worth_a_section
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from nsys_report.notebook import Analysis
+    from nsys_report.session import Session
 
 KERNEL_CLASSES = frozenset({"weights", "kv_write", "kv_gather", "attention", "other", "unknown"})
 CALLS = re.compile(r"(?P<what>kernels|executions)\((?P<program>.+)\)")
@@ -96,27 +96,27 @@ def _without_value(quantity: str) -> dict[str, Figure]:
     return {quantity: 0.0} if first == "budget" and column in CATEGORIES else {}
 
 
-def names_of(analysis: Analysis) -> Names:
-    """What can be named in an analysis."""
-    report = build_report([analysis.subject()], "", None)
+def names_of(session: Session) -> Names:
+    """What can be named in a session."""
+    report = build_report([session], "", None)
     part = report.parts[0]
     facts = {s.module: {f.key: _number(f.value) for f in s.facts} for s in part.sections if s.module}
-    main = {(r["hlo_module"], r["program_id"]) for r in worth_a_section(analysis.subject())[0]}
+    main = {(r["hlo_module"], r["program_id"]) for r in worth_a_section(session)[0]}
     programs = []
-    for record in analysis.results.modules.to_pylist():
+    for record in session.results.modules.to_pylist():
         key = record["hlo_module"], record["program_id"]
         label = f"{key[0]}#{key[1]}" if key[1] is not None else str(key[0])
-        figures = _program_figures(analysis, key) | {k: v for k, v in facts.get(label, {}).items() if v is not None}
+        figures = _program_figures(session, key) | {k: v for k, v in facts.get(label, {}).items() if v is not None}
         figures |= {k: _number(v) for k, v in record.items() if k not in ("hlo_module", "program_id")}
-        instructions = {r["hlo_instruction"]: r for r in _rows(analysis.results.instructions, key) if r["hlo_instruction"]}
+        instructions = {r["hlo_instruction"]: r for r in _rows(session.results.instructions, key) if r["hlo_instruction"]}
         programs.append(Program(key[0] or "?", key[1], figures, instructions, key in main))
     capture = {f.key: _number(f.value) for f in part.facts if not isinstance(f.value, str)}
     return Names(capture, tuple(programs), tuple((f.slug, f.module) for f in part.findings))
 
 
-def _program_figures(analysis: Analysis, key: tuple[str | None, int | None]) -> dict[str, Figure]:
+def _program_figures(session: Session, key: tuple[str | None, int | None]) -> dict[str, Figure]:
     """Step, classes, details and budget of one program; classes it has no kernels of have no figures."""
-    results = analysis.results
+    results = session.results
     figures: dict[str, Figure] = {}
     for row in _rows(results.steps, key):
         figures |= {k: _number(v) for k, v in row.items() if k not in ("hlo_module", "program_id", "typical_ns")}

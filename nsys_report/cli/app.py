@@ -70,7 +70,7 @@ def _refuse_misspelt(word: str, ctx: click.Context) -> None:
 
 def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value:
-        from nsys_report import __version__
+        from nsys_report.version import __version__
 
         click.echo(f"nsys-report {__version__}")
         ctx.exit()

@@ -177,18 +177,18 @@ def _run(plan: Plan, found: Conditions) -> Run:
 
 def _report(runs: list[Run], found: Conditions, paths: Mapping[str, Path | None]) -> None:
     """The report of a run, with what is known of how it was made."""
-    from nsys_report import __version__
     from nsys_report.cli.outputs import OUTPUTS, Finished
     from nsys_report.cli.report import deliver
     from nsys_report.profiling.passes import pair_passes
     from nsys_report.profiling.record import document, shown
     from nsys_report.reports.build import TOP, build_report
     from nsys_report.reports.run_page import with_run
+    from nsys_report.version import __version__
 
     analyses = [_analyze(run) for run in runs]
     passes = pair_passes(*analyses) if len(analyses) == 2 else []
     name = runs[0].plan.export.name
-    report = build_report([analyses[0].subject(name)], f"nsys-report {__version__}", TOP)
+    report = build_report([analyses[0].named(name)], f"nsys-report {__version__}", TOP)
     report = with_run(report, shown(document(runs[0], found, "")), _notices(runs, found), passes)
     deliver(Finished(report, {name: analyses[0]}), [(output, path) for output in OUTPUTS if (path := paths[output.key]) is not None])
 

@@ -42,6 +42,6 @@ def command(
     for name, (capture, dump) in named:
         with progress_line() as progress:
             analysis = analyze(capture, dump, progress=progress)
-        sections.append(check_section(analysis.subject(name)))
+        sections.append(check_section(analysis.named(name)))
     show(sections)
     return 0

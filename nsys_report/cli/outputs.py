@@ -112,8 +112,8 @@ def _write_html(finished: Finished, path: Path) -> None:
     from nsys_report.reports.html.content import build_page
     from nsys_report.reports.html.page import write_html
 
-    subjects = [analysis.subject(name) for name, analysis in finished.analyses.items()]
-    write_html(build_page(finished.report, subjects), path)
+    sessions = [analysis.named(name) for name, analysis in finished.analyses.items()]
+    write_html(build_page(finished.report, sessions), path)
 
 
 def _write_perfetto(finished: Finished, path: Path) -> None:
@@ -133,7 +133,7 @@ def _write_png(finished: Finished, directory: Path) -> None:
         from nsys_report.reports.pictures.build import build_pictures
 
         for (analysis, target), name in zip(_folders(finished, directory), finished.analyses, strict=True):
-            write_png(build_pictures(analysis.subject(name)), target)
+            write_png(build_pictures(analysis.named(name)), target)
 
 
 @contextmanager

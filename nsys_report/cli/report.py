@@ -70,12 +70,12 @@ def command(
 
     CAPTURE is an export of Nsight Systems (nsys export --type sqlite). Of several, each gets a part, and a table sums them up.
     """
-    from nsys_report import __version__
     from nsys_report.analysis.ceilings import parse_overrides
     from nsys_report.analysis.whatif import parse_scenarios
     from nsys_report.capture import check_capture
     from nsys_report.reports.build import build_report
     from nsys_report.selection import Selection
+    from nsys_report.version import __version__
 
     wanted = [(output, path) for output in OUTPUTS if (path := paths[output.key]) is not None]
     _check_outputs(wanted, [*captures, *dumps, *(p for p in (roles, manifest, ceilings_file) if p is not None)])
@@ -96,7 +96,7 @@ def command(
         }
         analysis = _analyze(capture, dump, known | {"what_if": scenarios}, f"{name}: " if len(captures) > 1 else "")
         analyses[name] = selection.narrow(analysis)
-    report = build_report([a.subject(name) for name, a in analyses.items()], f"nsys-report {__version__}", top or None)
+    report = build_report([a.named(name) for name, a in analyses.items()], f"nsys-report {__version__}", top or None)
     deliver(Finished(report, analyses), wanted)
     _gate(analyses, min_coverage)
     return 0

@@ -16,7 +16,7 @@ from nsys_report.comparison.side import program_samples
 from nsys_report.comparison.units import SideProgram, described, side_programs
 
 if TYPE_CHECKING:
-    from nsys_report.notebook import Analysis
+    from nsys_report.session import Session
 
 QUANTITIES = ("step_ns", "kernel_time_ns", "busy_time_ns", "host_gap_ns", "idle_ns", "copies_ns")
 COMMON_SHIFT = 0.004
@@ -24,8 +24,8 @@ COMMON_SHIFT = 0.004
 
 
 def compare(
-    before: Sequence[Analysis],
-    after: Sequence[Analysis],
+    before: Sequence[Session],
+    after: Sequence[Session],
     noise: Noise | None = None,
     names: tuple[Sequence[str], Sequence[str]] | None = None,
 ) -> Comparison:
@@ -91,7 +91,7 @@ def _rollups(changes: Sequence[InstructionChange], executions: int, executions_a
         yield from sorted(rows, key=lambda r: -abs(r.difference))
 
 
-def _notes(before: Sequence[Analysis], after: Sequence[Analysis], programs: Sequence[ProgramChange]) -> Iterator[str]:
+def _notes(before: Sequence[Session], after: Sequence[Session], programs: Sequence[ProgramChange]) -> Iterator[str]:
     if [a.joined.capture.path.resolve() for a in before] == [a.joined.capture.path.resolve() for a in after]:
         yield "Both sides are the same capture."
     for program in programs:

@@ -13,7 +13,7 @@ from nsys_report.units import bandwidth, count
 if TYPE_CHECKING:
     from hlo_mapping.dump.program import Program
     from nsys_report.comparison.side import Samples
-    from nsys_report.notebook import Analysis
+    from nsys_report.session import Session
 
 NOT_TOLD = frozenset({"xla_dump_to", "xla_gpu_cuda_data_dir", "xla_gpu_per_fusion_autotune_cache_dir"})
 """Flags that only name places."""
@@ -22,7 +22,7 @@ MOST_SHAPES = 6
 """Parameters whose shapes are told one by one."""
 
 
-def capture_setup(before: Sequence[Analysis], after: Sequence[Analysis]) -> tuple[Setup, ...]:
+def capture_setup(before: Sequence[Session], after: Sequence[Session]) -> tuple[Setup, ...]:
     """What differs between the captures."""
     sides = [dict(_facts(side)) for side in (before, after)]
     names = dict.fromkeys([*sides[0], *sides[1]])
@@ -31,7 +31,7 @@ def capture_setup(before: Sequence[Analysis], after: Sequence[Analysis]) -> tupl
     )
 
 
-def _facts(side: Sequence[Analysis]) -> Iterator[tuple[str, str]]:
+def _facts(side: Sequence[Session]) -> Iterator[tuple[str, str]]:
     infos = [analysis.joined.capture.info for analysis in side]
     gpus = [gpu for info in infos for gpu in info.gpus]
     yield "GPU", _all(gpu.name or "unknown" for gpu in gpus)

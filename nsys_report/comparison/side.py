@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hlo_mapping.dump.program import Program
     from nsys_report.analysis.results import AnalysisResults
     from nsys_report.analysis.view import Ints, View
-    from nsys_report.notebook import Analysis
+    from nsys_report.session import Session
 
 KERNEL_PARTS = frozenset({"floor", "traffic", "below_roof", "kernels"})
 """Categories of the budget that are the program's own kernels, here split by instruction instead."""
@@ -56,14 +56,14 @@ class Samples:
         return int(self.times.shape[1])
 
 
-def program_samples(analysis: Analysis) -> tuple[Samples, ...]:
+def program_samples(analysis: Session) -> tuple[Samples, ...]:
     """The programs of one capture that ran a complete execution, most time first."""
     results = analysis.results
     found = [_samples(analysis, module) for module in range(len(results.view.modules))]
     return tuple(sorted((s for s in found if s is not None), key=lambda s: -s.busy))
 
 
-def _samples(analysis: Analysis, module: int) -> Samples | None:
+def _samples(analysis: Session, module: int) -> Samples | None:
     results = analysis.results
     view, key = results.view, results.view.modules[module]
     chosen, _ = steps_of(view, module)

@@ -14,12 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from nsys_report.findings.model import Finding, Source
-
-if TYPE_CHECKING:
-    from nsys_report.findings.step import Record, Step
+from nsys_report.findings.model import Finding, Record, Source
 
 Row = tuple[str, str]
 """Category and part of a row of the budget."""
@@ -44,6 +41,13 @@ class Account:
     """In the typical step."""
     most_ns: float
     """In the typical or the mean step, whichever is more: what happens in few steps has no place in the typical one."""
+
+
+class Accounted(Protocol):
+    """Anything that has accounts: a step (findings.step.Step)."""
+
+    @property
+    def accounts(self) -> Mapping[Source, Account]: ...
 
 
 def make_accounts(
@@ -105,18 +109,18 @@ def _weight(category: str, record: Record, spent: Mapping[int, float], roofs: Ma
     return max(spent[number] - (roof["roof_time_ns"] if roof is not None else 0.0), 0.0)
 
 
-def all_of(step: Step, *rows: Row, share: float = 1.0) -> dict[Source, float]:
+def all_of(step: Accounted, *rows: Row, share: float = 1.0) -> dict[Source, float]:
     """Claims on whole rows of the budget, or a share of each; rows that the step does not have claim nothing."""
     return {source: share for row in rows if (source := ("part", *row)) in step.accounts}
 
 
-def work_of(step: Step, records: Iterable[Record], *categories: str) -> dict[Source, float]:
+def work_of(step: Accounted, records: Iterable[Record], *categories: str) -> dict[Source, float]:
     """Claims on all that instructions take above their floor, or on some categories of it (OF_INSTRUCTIONS)."""
     sources = ((category, str(record["instruction_id"])) for record in records for category in categories or OF_INSTRUCTIONS)
     return {source: 1.0 for source in sources if source in step.accounts}
 
 
-def claimed_ns(step: Step, claims: Mapping[Source, float]) -> float:
+def claimed_ns(step: Accounted, claims: Mapping[Source, float]) -> float:
     """What claims come to in the typical step, ns."""
     return sum(step.accounts[source].ns * share for source, share in claims.items() if source in step.accounts)
 
@@ -141,7 +145,7 @@ def settle(
     return settled, rest
 
 
-def unclaimed(step: Step, records: Iterable[Record], left: Mapping[Source, float]) -> list[Record]:
+def unclaimed(step: Accounted, records: Iterable[Record], left: Mapping[Source, float]) -> list[Record]:
     """The instructions of which at least half of what they take above their floor is accounted for by nobody yet."""
 
     def is_left(record: Record) -> bool:

@@ -22,12 +22,10 @@ from nsys_report.analysis.view import Flags, ModuleKey, View, make_view
 from nsys_report.capture.health import Health
 from nsys_report.findings.flow import Flow, flow_of
 from nsys_report.findings.ledger import FLOOR, OF_INSTRUCTIONS, Account, instruction_shares, make_accounts
+from nsys_report.findings.model import Record as Record
 from nsys_report.findings.model import Source
 from nsys_report.findings.thresholds import threshold
 from nsys_report.joined import Joined
-
-Record = Mapping[str, Any]
-"""A row of a table of the analysis, by column name."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from nsys_report.notebook import Analysis
+    from nsys_report.session import Session
 
 Key = tuple[str, int | None]
 INSIDE = ("traffic", "below_roof", "kernels", "idle")
@@ -50,7 +50,7 @@ class PassPair:
     rows: tuple[PassRow, ...]
 
 
-def pair_passes(node: Analysis, graph: Analysis) -> list[PassPair]:
+def pair_passes(node: Session, graph: Session) -> list[PassPair]:
     """The programs that ran in both passes, those with whole graphs in the second; none where no graph was traced whole."""
     steps = [{_key(row): row for row in analysis.results.steps.to_pylist()} for analysis in (node, graph)]
     budgets = [_by_program(analysis.results.budget) for analysis in (node, graph)]
@@ -73,7 +73,7 @@ def _by_program(table: pa.Table) -> dict[Key, list[dict[str, Any]]]:
     return found
 
 
-def _busy(analysis: Analysis) -> dict[Key, list[int]]:
+def _busy(analysis: Session) -> dict[Key, list[int]]:
     """Busy time of each program's whole executions in the order they ran."""
     executions = analysis.joined.executions.select(["hlo_module", "program_id", "busy_time_ns", "is_complete"])
     found: dict[Key, list[int]] = {}

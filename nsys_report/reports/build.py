@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,11 +17,7 @@ from nsys_report.units import count, duration, share, size, things
 
 if TYPE_CHECKING:
     from nsys_report.analysis.ceilings import Ceilings
-    from nsys_report.analysis.results import AnalysisResults
-    from nsys_report.analysis.whatif import WhatIf
-    from nsys_report.capture.health import Health
-    from nsys_report.findings.model import Finding
-    from nsys_report.joined import Joined
+    from nsys_report.session import Session
 
 LEAST_SHARE = 0.1
 """Share of the programs' busy time from which a program gets a section of its own: initialisation runs many small ones."""
@@ -46,67 +40,51 @@ TOP = 12
 """Rows of long tables on short pages, where the reader does not say."""
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """One analysed capture to report on."""
-
-    name: str
-    joined: Joined
-    results: AnalysisResults
-    health: Health
-    xla_dump: Path | None = None
-    findings: tuple[Finding, ...] = ()
-    narrowed: str = ""
-    """What the reader narrowed the report to, in words; "" for everything."""
-    predictions: WhatIf | None = None
-    """What the reader asks to be otherwise, and what the step would be then."""
-
-
-def build_report(subjects: Sequence[Subject], made_by: str, top: int | None = TOP) -> Report:
+def build_report(sessions: Sequence[Session], made_by: str, top: int | None = TOP) -> Report:
     """The report on one or several captures; `top` rows of long tables stand on short pages, None for all."""
-    return Report(tuple(build_part(s, top) for s in subjects), whole.summary(subjects) if len(subjects) > 1 else None, made_by)
+    return Report(tuple(build_part(s, top) for s in sessions), whole.summary(sessions) if len(sessions) > 1 else None, made_by)
 
 
-def build_part(subject: Subject, top: int | None = TOP) -> Part:
+def build_part(session: Session, top: int | None = TOP) -> Part:
     """What the report says of one capture."""
     sections = [
-        *_program_sections(subject, top),
-        *whole.kernel_sections(subject, top),
-        *whole.coverage_sections(subject),
-        whole.ceilings_section(subject),
+        *_program_sections(session, top),
+        *whole.kernel_sections(session, top),
+        *whole.coverage_sections(session),
+        whole.ceilings_section(session),
     ]
-    facts = whole.facts(subject)
-    lines = (whole.ceilings_line(subject.results.ceilings), *((f"Narrowed to {subject.narrowed}.",) if subject.narrowed else ()))
+    facts = whole.facts(session)
+    lines = (whole.ceilings_line(session.results.ceilings), *((f"Narrowed to {session.narrowed}.",) if session.narrowed else ()))
     return Part(
-        subject.name,
-        whole.headline(subject),
+        session.name,
+        whole.headline(session),
         lines,
         facts,
-        notices=tuple(notices.all_notices(subject)),
-        findings=subject.findings,
+        notices=tuple(notices.all_notices(session)),
+        findings=session.findings,
         sections=tuple(sections),
     )
 
 
-def _program_sections(subject: Subject, top: int | None) -> Iterable[Section]:
-    modules = subject.results.modules
+def _program_sections(session: Session, top: int | None) -> Iterable[Section]:
+    modules = session.results.modules
     if not len(modules):
         return
-    shown, hidden = worth_a_section(subject)
+    shown, hidden = worth_a_section(session)
     lines = (f"{things(hidden, 'more program')} without a section of their own (--module NAME gives one).",) if hidden else ()
     yield Section("modules", "Programs", lines, tables=(programs.modules_table(modules, top),))
     for record in shown:
-        yield _program(subject, record, top)
+        yield _program(session, record, top)
 
 
-def worth_a_section(subject: Subject) -> tuple[list[dict[str, Any]], int]:
+def worth_a_section(session: Session) -> tuple[list[dict[str, Any]], int]:
     """The programs that take a fair share of the busy time, most first, and how many others there are.
 
     A program that only copies gets none, unless the reader asked for it.
     """
-    records = subject.results.modules.to_pylist()
+    records = session.results.modules.to_pylist()
     times = [programs.total_busy(r) if r["total_kernel_time_ns"] != 0 else 0.0 for r in records]
-    if subject.narrowed and not any(times):
+    if session.narrowed and not any(times):
         times = [programs.total_busy(r) for r in records]
     total = sum(times) or 1.0
     worth = [r for r, time in zip(records, times, strict=True) if time > 0 and r["complete_executions"]]
@@ -115,14 +93,14 @@ def worth_a_section(subject: Subject) -> tuple[list[dict[str, Any]], int]:
     return shown, len(records) - len(shown)
 
 
-def _program(subject: Subject, record: Record, top: int | None) -> Section:
+def _program(session: Session, record: Record, top: int | None) -> Section:
     """One program: its times, its classes, its instructions."""
-    results = subject.results
+    results = session.results
     classes, instructions = (programs.of_module(t, record) for t in (results.classes, results.instructions))
     tables: list[Table] = [programs.times_table(record)]
     facts, lines = _floor(record, classes)
     step_facts, step_lines = budget_page.step_facts(results, record)
-    joined = classes["kernel_class"].null_count < len(classes) or (bool(subject.narrowed) and not len(classes))
+    joined = classes["kernel_class"].null_count < len(classes) or (bool(session.narrowed) and not len(classes))
     if joined:
         tables += [
             programs.classes_table(classes, _total(record, classes, results.ceilings)),
@@ -133,8 +111,8 @@ def _program(subject: Subject, record: Record, top: int | None) -> Section:
         tables.append(whole.kernels_table(kernels, "Kernels by time", top))
     layer_lines, layers = closer.layer_tables(results, record, top)
     tables[1:1] = [
-        *budget_page.budget_tables(results, record, subject.findings),
-        *what_if_page.what_if_tables(results, subject.predictions, record),
+        *budget_page.budget_tables(results, record, session.findings),
+        *what_if_page.what_if_tables(results, session.predictions, record),
     ]
     tables += layers
     copies = programs.of_module(results.copies, record)
@@ -142,22 +120,22 @@ def _program(subject: Subject, record: Record, top: int | None) -> Section:
         tables.append(whole.copies_table(copies))
     tables += closer.full_tables(results, record)
     if joined and not len(classes):
-        lines = (*lines, f"Nothing in it is of {subject.narrowed}.")
+        lines = (*lines, f"Nothing in it is of {session.narrowed}.")
     text = (*lines, *step_lines, *closer.repeat_lines(results, record), *layer_lines)
     title = programs.title_of(record)
     return Section(
         f"program:{title}",
         title,
         text,
-        (*facts, *step_facts, *_explained(subject, record)),
+        (*facts, *step_facts, *_explained(session, record)),
         tuple(t for t in tables if t.rows),
         module=title,
     )
 
 
-def _explained(subject: Subject, record: Record) -> Iterable[Fact]:
+def _explained(session: Session, record: Record) -> Iterable[Fact]:
     """How much of the step the findings account for."""
-    for one in explained(subject.findings, subject.results):
+    for one in explained(session.findings, session.results):
         if (one.hlo_module, one.program_id) == (record["hlo_module"], record["program_id"]):
             yield Fact("explained_ns", "explained by findings", one.explained_ns, "ns")
             yield Fact("explained_share", "of the step above its floor", one.share, "ratio")

@@ -15,7 +15,7 @@ from nsys_report.reports.whole import headline
 from nsys_report.units import count, share, things
 
 if TYPE_CHECKING:
-    from nsys_report.reports.build import Subject
+    from nsys_report.session import Session
 
 WELL = 0.9
 """Share of the kernel time joined with confidence from which a dump fits."""
@@ -24,46 +24,46 @@ DUMP_HINT = "Give the dump that the same run wrote; `report` shows under Coverag
 WINDOW_HINT = "Wait for the device (block_until_ready) before cudaProfilerStart and cudaProfilerStop."
 
 
-def check_section(subject: Subject) -> Section:
+def check_section(session: Session) -> Section:
     """One capture's check, in about a dozen lines."""
-    own = [notice for notice in all_notices(subject) if notice.slug not in {item.slug for item in subject.health.items}]
+    own = [notice for notice in all_notices(session) if notice.slug not in {item.slug for item in session.health.items}]
     notices = (
-        *_records(subject),
-        *health_notices(subject.health, everything=True),
-        *_executions(subject),
-        *_dump(subject),
-        *_coverage(subject),
+        *_records(session),
+        *health_notices(session.health, everything=True),
+        *_executions(session),
+        *_dump(session),
+        *_coverage(session),
         *own,
-        *_ceilings(subject),
+        *_ceilings(session),
     )
     kept = tuple(notice for notice in notices if notice.slug != "kernels" or notice.severity != "ok")  # the records say it
-    return Section("check", subject.name, (headline(subject), *_answers(subject)), notices=kept, module=subject.name)
+    return Section("check", session.name, (headline(session), *_answers(session)), notices=kept, module=session.name)
 
 
-def _answers(subject: Subject) -> Iterable[str]:
+def _answers(session: Session) -> Iterable[str]:
     """The questions that people bring, by whether this capture and dump answer them."""
-    answers = dict(_questions(subject))
+    answers = dict(_questions(session))
     for answered, words in ((True, "It answers"), (False, "It does not answer")):
         chosen = [question for question, found in answers.items() if found is answered]
         if chosen:
             yield f"{words}: {'; '.join(chosen)}."
 
 
-def _questions(subject: Subject) -> Iterable[tuple[str, bool]]:
-    damaged, joined = subject.health.is_damaged, subject.results.joined_share or 0.0
-    runs = bool(len(subject.joined.executions)) and not damaged
-    kernels = bool(subject.health.kernels) and not damaged
+def _questions(session: Session) -> Iterable[tuple[str, bool]]:
+    damaged, joined = session.health.is_damaged, session.results.joined_share or 0.0
+    runs = bool(len(session.joined.executions)) and not damaged
+    kernels = bool(session.health.kernels) and not damaged
     yield "which kernels take the time", kernels
     yield "which programs ran, how long, and the gaps between them", runs
-    yield "what the host did in the gaps", runs and bool(len(subject.joined.capture.runtime))
+    yield "what the host did in the gaps", runs and bool(len(session.joined.capture.runtime))
     yield "which HLO instructions and classes take the time", kernels and runs and joined >= WELL
-    yield "how far from the bandwidth ceiling", kernels and runs and joined >= WELL and subject.results.ceilings.roof is not None
+    yield "how far from the bandwidth ceiling", kernels and runs and joined >= WELL and session.results.ceilings.roof is not None
 
 
-def _records(subject: Subject) -> Iterable[Notice]:
+def _records(session: Session) -> Iterable[Notice]:
     """What was recorded, and which tables are absent or empty."""
-    capture = subject.joined.capture
-    kinds = _words(subject.joined.activities["activity"])
+    capture = session.joined.capture
+    kinds = _words(session.joined.activities["activity"])
     kernels, graphs = kinds.get("kernel", 0), kinds.get("graph", 0)
 
     def rows(table: str) -> int:
@@ -88,15 +88,15 @@ def _words(column: pa.ChunkedArray) -> dict[str, int]:
     return {str(entry["values"]): entry["counts"] for entry in pc.value_counts(column).to_pylist()}
 
 
-def _executions(subject: Subject) -> Iterable[Notice]:
+def _executions(session: Session) -> Iterable[Notice]:
     """How the executions were found, and how many the window cut off."""
-    table = subject.joined.executions
+    table = session.joined.executions
     if not len(table):
         return
     methods = sorted(_words(table["cut_method"]).items(), key=lambda item: -item[1])
     found = {METHODS.get(method, method): number for method, number in methods}
     by = " and ".join(found) if len(found) == 1 else " and ".join(f"{method} ({count(number)})" for method, number in found.items())
-    text = f"{things(len(table), 'execution')} of {things(len(subject.results.modules), 'program')}, found by {by}."
+    text = f"{things(len(table), 'execution')} of {things(len(session.results.modules), 'program')}, found by {by}."
     yield Notice("executions", text, severity="ok")
     cut = len(table) - (pc.sum(table["is_complete"]).as_py() or 0)
     if cut:
@@ -105,12 +105,12 @@ def _executions(subject: Subject) -> Iterable[Notice]:
         )
 
 
-def _dump(subject: Subject) -> Iterable[Notice]:
+def _dump(session: Session) -> Iterable[Notice]:
     """What the dump holds of what ran."""
-    if subject.xla_dump is None:
+    if session.xla_dump is None:
         return
-    dump, programs = index_dump(subject.xla_dump), subject.joined.programs
-    ran = [(row["program_id"], row["hlo_module"]) for row in subject.results.modules.select(["program_id", "hlo_module"]).to_pylist()]
+    dump, programs = index_dump(session.xla_dump), session.joined.programs
+    ran = [(row["program_id"], row["hlo_module"]) for row in session.results.modules.select(["program_id", "hlo_module"]).to_pylist()]
     known = sum(number is None or number in programs for number, _ in ran)
     text = f"The dump holds {things(len(dump.numbers), 'program')}, {_of(known, len(ran))} among them"
     bare = sum(not p.has_thunk_sequence for p in programs.values())
@@ -128,18 +128,18 @@ def _of(part: int, whole: int) -> str:
     return f"all {count(whole)} that ran" if part == whole else f"{count(part)} of the {count(whole)} that ran"
 
 
-def _coverage(subject: Subject) -> Iterable[Notice]:
+def _coverage(session: Session) -> Iterable[Notice]:
     """How much a report of this capture and dump would join."""
-    joined = subject.results.joined_share
-    if joined is None or not len(subject.joined.executions) or subject.xla_dump is None:
+    joined = session.results.joined_share
+    if joined is None or not len(session.joined.executions) or session.xla_dump is None:
         return
     text = f"{share(joined)} of the kernel time is joined to HLO instructions with confidence."
     yield Notice("coverage", text, DUMP_HINT if joined < WELL else "", "ok" if joined >= WELL else "warning")
 
 
-def _ceilings(subject: Subject) -> Iterable[Notice]:
+def _ceilings(session: Session) -> Iterable[Notice]:
     """Whether there is anything to measure bandwidths against."""
-    ceilings = subject.results.ceilings
+    ceilings = session.results.ceilings
     if ceilings.measured is None:
         text = "No measured bandwidth is known of this GPU" + ("" if ceilings.nominal else ", and no nominal one") + "."
         yield Notice("ceilings", text, "nsys-report ceilings measure on it, or --ceiling measured=GB/s.", "info")

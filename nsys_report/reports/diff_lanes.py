@@ -13,7 +13,7 @@ from nsys_report.analysis.budget_table import steps_of
 
 if TYPE_CHECKING:
     from nsys_report.comparison.model import ProgramChange
-    from nsys_report.notebook import Analysis
+    from nsys_report.session import Session
 
 MOST_BLOCKS = 2_500
 """Longer executions are drawn coarser: neighbours of one class become one block."""
@@ -42,7 +42,7 @@ class Lane:
     blocks: tuple[Block, ...]
 
 
-def lanes_of(programs: Sequence[ProgramChange], before: Analysis, after: Analysis) -> dict[str, tuple[Lane, ...]]:
+def lanes_of(programs: Sequence[ProgramChange], before: Session, after: Session) -> dict[str, tuple[Lane, ...]]:
     """The lanes of each program, by the key of its section; programs that cannot be found in the first capture of a side have none."""
     found: dict[str, tuple[Lane, ...]] = {}
     for program in programs:
@@ -55,7 +55,7 @@ def lanes_of(programs: Sequence[ProgramChange], before: Analysis, after: Analysi
     return found
 
 
-def _lane(side: str, label: str | None, analysis: Analysis) -> Lane | None:
+def _lane(side: str, label: str | None, analysis: Session) -> Lane | None:
     view = analysis.results.view
     names = [f"{k.hlo_module or '?'}" + (f"#{k.program_id}" if k.program_id is not None else "") for k in view.modules]
     if label not in names:
@@ -71,7 +71,7 @@ def _lane(side: str, label: str | None, analysis: Analysis) -> Lane | None:
     return Lane(side, label, int(view.executions.id[pick]), end - start, kernels, blocks)
 
 
-def _blocks(analysis: Analysis, rows: np.ndarray, start: int) -> tuple[Block, ...]:
+def _blocks(analysis: Session, rows: np.ndarray, start: int) -> tuple[Block, ...]:
     view = analysis.results.view
     table = analysis.joined.complete(analysis.joined.activities.take(rows))
     classes, names, instructions = (table[c].to_pylist() for c in ("kernel_class", "name", "hlo_instruction"))

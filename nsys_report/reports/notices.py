@@ -10,7 +10,7 @@ from nsys_report.units import duration
 
 if TYPE_CHECKING:
     from nsys_report.capture.health import Health
-    from nsys_report.reports.build import Subject
+    from nsys_report.session import Session
 
 DUMP_FLAGS = "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_as_text'"
 WITHOUT_CONTROL_FLOW = "XLA_FLAGS=--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN"
@@ -18,18 +18,18 @@ WITHOUT_CONTROL_FLOW = "XLA_FLAGS=--xla_gpu_enable_command_buffer=FUSION,CUBLAS,
 SEVERITIES: dict[str, Severity] = {"fatal": "error", "warning": "warning", "info": "info", "ok": "ok"}
 
 
-def all_notices(subject: Subject) -> Iterable[Notice]:
+def all_notices(session: Session) -> Iterable[Notice]:
     """Everything there is to say, the capture's own lacks first."""
-    yield from health_notices(subject.health)
-    yield from _xla(subject)
-    yield from _not_recorded(subject)
-    for note in subject.joined.notes:
+    yield from health_notices(session.health)
+    yield from _xla(session)
+    yield from _not_recorded(session)
+    for note in session.joined.notes:
         yield Notice("join", _sentence(note), severity="warning")
 
 
-def _not_recorded(subject: Subject) -> Iterable[Notice]:
+def _not_recorded(session: Session) -> Iterable[Notice]:
     """Work of a graph's branches and loop bodies that the profiler left out: the GPU only looks idle there."""
-    rows = [r for r in subject.results.coverage.to_pylist() if (r["scope"], r["certainty"]) == ("total", "not_recorded")]
+    rows = [r for r in session.results.coverage.to_pylist() if (r["scope"], r["certainty"]) == ("total", "not_recorded")]
     for row in rows:
         text = (
             f"About {duration(row['kernel_time_ns'])} of GPU work are not in the capture: branches or loop bodies inside CUDA graphs "
@@ -54,18 +54,18 @@ def _sentence(text: str) -> str:
     return start + text[1:] + ("." if text[-1:].isalnum() or text.endswith(("%", ")")) else "")
 
 
-def _xla(subject: Subject) -> Iterable[Notice]:
+def _xla(session: Session) -> Iterable[Notice]:
     """Nothing of XLA, or nothing to join it to."""
-    if len(subject.joined.executions):
-        if subject.xla_dump is None:
+    if len(session.joined.executions):
+        if session.xla_dump is None:
             hint = f"Run with {DUMP_FLAGS}, and give the directory: --xla-dump DIR."
             yield Notice("no-dump", "No XLA dump was given: kernels have no HLO instruction, class or bytes.", hint, "info")
         return
-    if subject.health.xla_modules:
+    if session.health.xla_modules:
         return
-    if subject.xla_dump is None:
+    if session.xla_dump is None:
         hint = f"If XLA ran, give what it wrote: --xla-dump DIR ({DUMP_FLAGS})."
         yield Notice("no-xla", "Nothing of XLA is in this capture: it has none of XLA's ranges, and no dump was given.", hint, "info")
     else:
         hint = "Give the dump that the same run wrote."
-        yield Notice("no-fit", f"Nothing in this capture is a program of {subject.xla_dump.name}.", hint, "warning")
+        yield Notice("no-fit", f"Nothing in this capture is a program of {session.xla_dump.name}.", hint, "warning")

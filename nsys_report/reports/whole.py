@@ -17,7 +17,7 @@ from nsys_report.units import Value, count, duration, phrase, share, things
 
 if TYPE_CHECKING:
     from nsys_report.analysis.ceilings import Ceiling, Ceilings
-    from nsys_report.reports.build import Subject
+    from nsys_report.session import Session
 
 KERNELS = (
     Show("name", "kernel", unit="kernel"),
@@ -80,22 +80,22 @@ CERTAINTIES = {
 }
 
 
-def headline(subject: Subject) -> str:
+def headline(session: Session) -> str:
     """The capture in one line: GPU, nsys version, span, kernels."""
-    capture = subject.joined.capture
+    capture = session.joined.capture
     shared = shared_places(capture.info.gpus)
     alone = [gpu for gpu in capture.info.gpus if (place := (gpu.process_id or 0, gpu.device_id)) not in shared or shared[place] == place]
     names = Counter(gpu.name or "unknown GPU" for gpu in alone)
     gpus = ", ".join(name if n == 1 else f"{n} × {name}" for name, n in names.items()) or "no GPU"
-    values = {fact.key: fact for fact in facts(subject)}
+    values = {fact.key: fact for fact in facts(session)}
     parts = [gpus, f"nsys {capture.info.nsys_version or 'of unknown version'}", f"{values['span_ns'].words} span"]
     parts.append(f"{values['kernels'].words} kernels, {values['kernel_time_ns'].words} of kernel time")
     return " · ".join(parts)
 
 
-def facts(subject: Subject) -> tuple[Fact, ...]:
+def facts(session: Session) -> tuple[Fact, ...]:
     """The capture's figures."""
-    info, devices = subject.joined.capture.info, subject.results.devices
+    info, devices = session.joined.capture.info, session.results.devices
     span = info.span_ns[1] - info.span_ns[0] if info.span_ns else None
     return (
         Fact("gpu", "GPU", ", ".join(dict.fromkeys(g.name for g in info.gpus if g.name)) or None),
@@ -106,10 +106,10 @@ def facts(subject: Subject) -> tuple[Fact, ...]:
         Fact("kernels", "kernels", pc.sum(devices["kernels"]).as_py() or 0, "count"),
         Fact("kernel_time_ns", "kernel time", pc.sum(devices["kernel_time_ns"]).as_py() or 0, "ns"),
         Fact("busy_time_ns", "busy", pc.sum(devices["busy_time_ns"]).as_py() or 0, "ns"),
-        Fact("executions", "executions", len(subject.joined.executions), "count"),
-        Fact("joined_share", "joined", subject.results.joined_share, "ratio"),
-        Fact("ceiling_measured", "measured ceiling", _value(subject.results.ceilings.measured), "bytes_per_s"),
-        Fact("ceiling_nominal", "nominal ceiling", _value(subject.results.ceilings.nominal), "bytes_per_s"),
+        Fact("executions", "executions", len(session.joined.executions), "count"),
+        Fact("joined_share", "joined", session.results.joined_share, "ratio"),
+        Fact("ceiling_measured", "measured ceiling", _value(session.results.ceilings.measured), "bytes_per_s"),
+        Fact("ceiling_nominal", "nominal ceiling", _value(session.results.ceilings.nominal), "bytes_per_s"),
     )
 
 
@@ -142,9 +142,9 @@ CEILINGS = (
 )
 
 
-def ceilings_section(subject: Subject) -> Section:
+def ceilings_section(session: Session) -> Section:
     """Everything that figures are measured against, with range, date and origin; for the long pages and the documents."""
-    ceilings = subject.results.ceilings
+    ceilings = session.results.ceilings
     named = [("nominal bandwidth", ceilings.nominal, "bytes_per_s"), ("measured bandwidth", ceilings.measured, "bytes_per_s")]
     named += [(f"{kind} products", ceiling, "flops_per_s") for kind, ceiling in ceilings.compute]
     rows = [
@@ -155,9 +155,9 @@ def ceilings_section(subject: Subject) -> Section:
     return Section("ceilings", "Ceilings", tables=(Table("ceilings", "Ceilings", CEILINGS, tuple(rows), in_full=True),))
 
 
-def kernel_sections(subject: Subject, top: int | None) -> Iterable[Section]:
+def kernel_sections(session: Session, top: int | None) -> Iterable[Section]:
     """Kernels by name where there is no program to show them under; else what ran outside every program."""
-    results, programs = subject.results, len(subject.results.modules)
+    results, programs = session.results, len(session.results.modules)
     outside = results.kernels.filter(pc.is_null(results.kernels["hlo_module"]))
     copies = results.copies.filter(pc.is_null(results.copies["hlo_module"]))
     if not programs and len(results.devices):
@@ -168,12 +168,12 @@ def kernel_sections(subject: Subject, top: int | None) -> Iterable[Section]:
             tables.append(copies_table(copies, outside=True))
         yield Section("kernels", "Kernels", tables=tuple(tables))
     elif programs and (len(outside) or len(copies)):
-        yield _outside(subject, outside, copies, top)
+        yield _outside(session, outside, copies, top)
 
 
-def _outside(subject: Subject, outside: pa.Table, copies: pa.Table, top: int | None) -> Section:
+def _outside(session: Session, outside: pa.Table, copies: pa.Table, top: int | None) -> Section:
     """What ran in no execution: the autotuner's kernels in one line, the rest as one line and tables for the long pages."""
-    coverage = subject.results.coverage.to_pylist()
+    coverage = session.results.coverage.to_pylist()
     lines = []
     for scope, words in (("autotuning", "Autotuning"), ("outside", "In no execution")):
         rows = [r for r in coverage if r["scope"] == scope and r["kernels"] is not None]
@@ -203,16 +203,16 @@ def copies_table(copies: pa.Table, outside: bool = False, in_full: bool = False)
     return present(copies, COPIES_OUTSIDE if outside else COPIES, "copies", "Copies and memsets", in_full=in_full)
 
 
-def coverage_sections(subject: Subject) -> Iterable[Section]:
+def coverage_sections(session: Session) -> Iterable[Section]:
     """How much of the kernel time was joined to instructions, how, and how surely."""
-    coverage = subject.results.coverage
-    if not len(coverage) or not len(subject.results.modules):
+    coverage = session.results.coverage
+    if not len(coverage) or not len(session.results.modules):
         return
     scope = coverage["scope"].cast(pa.string())
     total = coverage.filter(pc.equal(scope, "total"))
     parts = coverage.filter(pc.not_equal(scope, "total"))
     words = {"certainty": _certainty}
-    joined = subject.results.joined_share
+    joined = session.results.joined_share
     hidden = pc.any(pc.equal(total["certainty"].cast(pa.string()), "not_recorded")).as_py()
     whole = "the kernel time, counting what was not recorded," if hidden else "the kernel time"
     lines = (f"{share(joined)} of {whole} is joined to an HLO instruction with confidence.",) if joined is not None else ()
@@ -242,29 +242,29 @@ SUMMARY = (
 FIGURES = ("hlo_module", "executions", "kernel_time_ns", "busy_time_ns", "host_gap_ns")
 
 
-def summary(subjects: Sequence[Subject]) -> Table:
+def summary(sessions: Sequence[Session]) -> Table:
     """Several captures side by side, each by the program that takes most of its time."""
     rows = []
-    for subject in subjects:
-        modules = subject.results.modules.slice(0, 1).to_pylist()
+    for session in sessions:
+        modules = session.results.modules.slice(0, 1).to_pylist()
         record = modules[0] if modules else dict.fromkeys(FIGURES)
-        floor = _floor(subject, record) if modules else None
+        floor = _floor(session, record) if modules else None
         ratio = floor / record["kernel_time_ns"] if floor and record["kernel_time_ns"] else None
-        joined = subject.results.joined_share if subject.xla_dump is not None else None
-        first = subject.findings[0].title if subject.findings else None
-        rows.append(Row((subject.name, *(record[key] for key in FIGURES), _step(subject, record), ratio, joined, first)))
+        joined = session.results.joined_share if session.xla_dump is not None else None
+        first = session.findings[0].title if session.findings else None
+        rows.append(Row((session.name, *(record[key] for key in FIGURES), _step(session, record), ratio, joined, first)))
     return Table("summary", "Captures", SUMMARY, tuple(rows), notes=("kernel time, busy time and host gap: median of whole executions",))
 
 
-def _step(subject: Subject, record: Record) -> float | None:
+def _step(session: Session, record: Record) -> float | None:
     from nsys_report.reports.programs import of_module
 
-    steps = of_module(subject.results.steps, record)["typical_ns"].to_pylist() if "program_id" in record else []
+    steps = of_module(session.results.steps, record)["typical_ns"].to_pylist() if "program_id" in record else []
     return float(steps[0]) if steps and steps[0] is not None else None
 
 
-def _floor(subject: Subject, record: Record) -> float | None:
+def _floor(session: Session, record: Record) -> float | None:
     from nsys_report.reports.programs import of_module
 
-    floor = pc.sum(of_module(subject.results.classes, record)["floor_measured_ns"]).as_py()
+    floor = pc.sum(of_module(session.results.classes, record)["floor_measured_ns"]).as_py()
     return float(floor) if floor else None

@@ -15,8 +15,8 @@ from nsys_report import notebook
 from nsys_report.analysis import analyse, find_ceilings
 from nsys_report.capture.health import Health
 from nsys_report.capture.health_items import HealthItem
-from nsys_report.findings.apply import find
 from nsys_report.findings.model import Finding
+from nsys_report.findings.rules.apply import find
 from nsys_report.joined import Joined
 from tests.nsys_report.joined_samples import copy, fact, joined, kernel
 

@@ -30,8 +30,8 @@ def analysed(name: str) -> Analysis:
 
 def page_of(*analyses: tuple[str, Analysis]) -> Page:
     """The page of one or several analyses, each under a name."""
-    subjects = [analysis.subject(name) for name, analysis in analyses]
-    return build_page(build_report(subjects, "nsys-report test"), subjects)
+    sessions = [analysis.named(name) for name, analysis in analyses]
+    return build_page(build_report(sessions, "nsys-report test"), sessions)
 
 
 @functools.cache

@@ -23,7 +23,8 @@ MEASURED = 4300.0
 @cache
 def analysed(name: str) -> tuple[Joined, AnalysisResults]:
     dump = FIXTURES / name / "xla_dump"
-    return analyze(FIXTURES / name / "capture.sqlite", dump if dump.is_dir() else None)
+    made = analyze(FIXTURES / name / "capture.sqlite", dump if dump.is_dir() else None)
+    return made.joined, made.results
 
 
 def budget_of(name: str, module: str) -> dict[str, float]:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import nsys_report.findings
-from nsys_report.findings.apply import find
 from nsys_report.findings.model import Finding, Place
+from nsys_report.findings.rules.apply import find
 from nsys_report.findings.thresholds import threshold, thresholds
 from nsys_report.joined import Joined
 from tests.nsys_report.findings_samples import analysis, findings, found, run

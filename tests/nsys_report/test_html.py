@@ -219,7 +219,7 @@ def test_a_page_of_several_captures_has_a_part_each_and_a_summary() -> None:
 
 def test_only_so_many_executions_are_shown_in_detail_and_that_is_said() -> None:
     analysis = analysed("decode")
-    subject = analysis.subject("decode")
+    subject = analysis.named("decode")
     pictures = build_pictures(subject, most_bars=400, most_timelines=60)
     roles = [t.role for t in pictures.programs[0].timelines]
     assert roles[0].startswith("median") and any("slowest" in r for r in roles) and any("first" in r for r in roles)

@@ -14,7 +14,8 @@ from nsys_report.pipeline import analyze
 
 @pytest.fixture(scope="module")
 def trained(fixture_path: Callable[..., Path]) -> tuple[Joined, AnalysisResults]:
-    return analyze(fixture_path("train", "capture.sqlite"), fixture_path("train", "xla_dump"))
+    made = analyze(fixture_path("train", "capture.sqlite"), fixture_path("train", "xla_dump"))
+    return made.joined, made.results
 
 
 def test_phases_add_up_and_leave_little_unknown(trained: tuple[Joined, AnalysisResults]) -> None:
@@ -36,5 +37,5 @@ def test_the_joined_capture_says_what_kind_each_program_is(trained: tuple[Joined
 
 
 def test_no_phases_without_training(fixture_path: Callable[..., Path]) -> None:
-    _, results = analyze(fixture_path("int8", "capture.sqlite"), fixture_path("int8", "xla_dump"))
-    assert len(results.phases) == 0
+    made = analyze(fixture_path("int8", "capture.sqlite"), fixture_path("int8", "xla_dump"))
+    assert len(made.results.phases) == 0

@@ -14,7 +14,7 @@ from tests.nsys_report.pages import FIXTURES, analysed
 
 
 def pictures(name: str, **limits: int) -> Pictures:
-    return build_pictures(analysed(name).subject(name), **limits)
+    return build_pictures(analysed(name).named(name), **limits)
 
 
 def test_the_parts_of_a_budget_add_up_to_its_step() -> None:

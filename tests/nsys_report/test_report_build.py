@@ -16,12 +16,13 @@ from nsys_report.capture.health import Health, HealthItem
 from nsys_report.capture.model import CaptureInfo, Gpu
 from nsys_report.fact import Fact
 from nsys_report.findings.model import Elsewhere, Finding, Place
-from nsys_report.reports.build import Subject, build_report
+from nsys_report.reports.build import build_report
 from nsys_report.reports.check import check_section
 from nsys_report.reports.export import document
 from nsys_report.reports.model import Part, Section, Table
 from nsys_report.reports.terminal_page import render
 from nsys_report.selection import Selection
+from nsys_report.session import Session
 from tests.nsys_report.joined_samples import copy, fact, joined, kernel
 
 GPU = Gpu(0, 1, "NVIDIA H200", None, None, None, None, None)
@@ -48,19 +49,19 @@ def health(*items: HealthItem, xla_modules: int = 0) -> Health:
     return Health(items, "node", 1, xla_modules, 0, 0, 0, 0, 0)
 
 
-def subject(rows: list[dict[str, Any]], facts: list[dict[str, Any]] = FACTS, **more: Any) -> Subject:
-    """A subject with ceilings of 2,000 and 4,000 GB/s."""
+def session(rows: list[dict[str, Any]], facts: list[dict[str, Any]] = FACTS, **more: Any) -> Session:
+    """A session with ceilings of 2,000 and 4,000 GB/s."""
     made = joined(rows, facts, more.pop("executions", None))
     nothing = {name: (pa.table({"start_ns": pa.array([], pa.int64())})) for name in ("synchronizations", "memory_usage")}
     about = {"info": INFO, "path": Path("capture.sqlite"), "tables": {}}
     capture = SimpleNamespace(**vars(made.capture) | about | nothing)
     made = replace(made, capture=capture, notes=more.pop("notes", ()))  # type: ignore[arg-type]
     ceilings = override(find_ceilings("none"), {"measured": 2000.0, "nominal": 4000.0})
-    return Subject("capture.sqlite", made, analyse(made, ceilings), more.pop("health", health()), **more)
+    return Session("capture.sqlite", made, analyse(made, ceilings), more.pop("health", health()), **more)
 
 
 def part(rows: list[dict[str, Any]], top: int | None = 12, **more: Any) -> Part:
-    return build_report([subject(rows, **more)], "test", top).parts[0]
+    return build_report([session(rows, **more)], "test", top).parts[0]
 
 
 def section(found: Part, key: str) -> Section:
@@ -183,7 +184,7 @@ def test_without_xla_kernels_are_reported_by_name_with_busy_and_idle_time() -> N
 
 
 def test_a_capture_with_nothing_in_it_still_makes_a_page() -> None:
-    assert "0 kernels" in render(build_report([subject([], [])], "test"), 80)
+    assert "0 kernels" in render(build_report([session([], [])], "test"), 80)
 
 
 def test_programs_without_a_dump_show_their_kernels_and_say_so() -> None:
@@ -209,7 +210,7 @@ def test_the_worst_lack_comes_first_and_what_is_well_is_left_to_the_check() -> N
     found = part(DECODE, health=judged, xla_dump=DUMP)
     assert [(n.slug, n.severity) for n in found.notices] == [("graphs", "error"), ("window-end", "warning")]
     assert found.notices[0].hint == "nsys profile --cuda-graph-trace=node."
-    assert [n.slug for n in check_section(subject(DECODE, health=judged)).notices] == [
+    assert [n.slug for n in check_section(session(DECODE, health=judged)).notices] == [
         "records",
         "window-end",
         "graphs",
@@ -228,8 +229,8 @@ def test_cut_off_executions_are_counted_and_left_out() -> None:
 
 def test_several_captures_are_summed_up_side_by_side() -> None:
     slow = [{**r, "end_ns": r["end_ns"] + 500} if r["instruction_id"] == 2 else r for r in DECODE]
-    subjects = [replace(subject(DECODE), name="one"), replace(subject(slow), name="two"), replace(subject([], []), name="none")]
-    summary = build_report(subjects, "test").summary
+    sessions = [replace(session(DECODE), name="one"), replace(session(slow), name="two"), replace(session([], []), name="none")]
+    summary = build_report(sessions, "test").summary
     assert summary is not None
     rows = list(summary.records())
     assert [(r["name"], r["program"], r["kernel_time_ns"]) for r in rows] == [
@@ -242,15 +243,15 @@ def test_several_captures_are_summed_up_side_by_side() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_the_page_fits_its_width(width: int) -> None:
-    text = render(build_report([subject(DECODE, xla_dump=DUMP)], "test"), width)
+    text = render(build_report([session(DECODE, xla_dump=DUMP)], "test"), width)
     assert max(map(len, text.splitlines())) <= width
 
 
 def test_narrowing_to_one_execution_keeps_the_captures_own_figures() -> None:
     from nsys_report.notebook import Analysis
 
-    made = subject(DECODE + step(30_000, 3), executions={3: {"is_complete": False}})
-    whole = Analysis(made.joined, made.results, made.health)
+    made = session(DECODE + step(30_000, 3), executions={3: {"is_complete": False}})
+    whole = Analysis(made.name, made.joined, made.results, made.health)
     one = Selection(executions=(3,)).narrow(whole)
     assert one.narrowed == "execution 3"
     assert one.results.modules.to_pylist()[0]["complete_executions"] == 1, "asked for, so shown although cut off"
@@ -296,7 +297,7 @@ def found(**more: object) -> Finding:
 
 def test_findings_open_the_page_with_what_they_would_give_back() -> None:
     report = build_report(
-        [subject(DECODE, xla_dump=DUMP, findings=(found(), found(slug="other", gain_ns=None, share=None, to_capture="Trace NVTX.")))],
+        [session(DECODE, xla_dump=DUMP, findings=(found(), found(slug="other", gain_ns=None, share=None, to_capture="Trace NVTX.")))],
         "test",
     )
     page = render(report, 120).splitlines()
@@ -321,5 +322,5 @@ def test_findings_open_the_page_with_what_they_would_give_back() -> None:
 
 def test_a_cause_in_several_programs_says_what_it_is_ranked_by() -> None:
     also = (Elsewhere("jit_other", 2, 150.0, 100.0, 5),)
-    report = build_report([subject(DECODE, xla_dump=DUMP, findings=(found(also=also, total_gain_ns=1400.0),))], "test")
+    report = build_report([session(DECODE, xla_dump=DUMP, findings=(found(also=also, total_gain_ns=1400.0),))], "test")
     assert "300 ns to gain each time, 3.0 % of a step, 1.40 µs over the capture, in other programs too; sure" in render(report, 200)

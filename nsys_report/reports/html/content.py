@@ -21,7 +21,7 @@ from nsys_report.units import phrase
 if TYPE_CHECKING:
     from hlo_mapping.ir import Instruction, Module
     from nsys_report.analysis.ceilings import Ceiling
-    from nsys_report.reports.build import Subject
+    from nsys_report.session import Session
 
 MOST_TEXT = 700_000
 """Characters of HLO text on a page; the instructions with most time come first."""
@@ -55,29 +55,29 @@ class Page:
     contents: tuple[Content, ...]
 
 
-def build_page(report: Report, subjects: Sequence[Subject]) -> Page:
+def build_page(report: Report, sessions: Sequence[Session]) -> Page:
     """The page of a report on these captures, given in the order of its parts, which share the room that a page has."""
-    count = max(len(subjects), 1)
-    contents = [_content(part, subject, count, report.made_by) for part, subject in zip(report.parts, subjects, strict=True)]
+    count = max(len(sessions), 1)
+    contents = [_content(part, session, count, report.made_by) for part, session in zip(report.parts, sessions, strict=True)]
     return Page(report, tuple(contents))
 
 
-def _content(part: Part, subject: Subject, parts: int, made_by: str) -> Content:
-    pictures = build_pictures(subject, MOST_BARS // parts, MOST_MARKS // parts, max(MOST_TIMELINES // parts, 3))
+def _content(part: Part, session: Session, parts: int, made_by: str) -> Content:
+    pictures = build_pictures(session, MOST_BARS // parts, MOST_MARKS // parts, max(MOST_TIMELINES // parts, 3))
     said = {(notice.message, notice.hint) for notice in part.notices}
-    limits = [n for n in health_notices(subject.health, everything=True) if n.severity == "ok" or (n.message, n.hint) not in said]
-    texts = dict(hlo_texts(subject, MOST_TEXT // parts))
-    return Content(part, replace(pictures, name=part.name), texts, tuple(limits), tuple(_made(subject, made_by)))
+    limits = [n for n in health_notices(session.health, everything=True) if n.severity == "ok" or (n.message, n.hint) not in said]
+    texts = dict(hlo_texts(session, MOST_TEXT // parts))
+    return Content(part, replace(pictures, name=part.name), texts, tuple(limits), tuple(_made(session, made_by)))
 
 
-def _made(subject: Subject, made_by: str) -> Iterable[Fact]:
+def _made(session: Session, made_by: str) -> Iterable[Fact]:
     """How the report was made; names and no paths, for what is passed on says nothing of whose machine it was."""
-    info, ceilings = subject.joined.capture.info, subject.results.ceilings
-    dump = ["--xla-dump", subject.xla_dump.name] if subject.xla_dump is not None else []
+    info, ceilings = session.joined.capture.info, session.results.ceilings
+    dump = ["--xla-dump", session.xla_dump.name] if session.xla_dump is not None else []
     yield Fact("made_by", "made by", made_by)
-    yield Fact("command", "command", shlex.join(["nsys-report", subject.joined.capture.path.name, *dump, "--html", "FILE"]))
-    if subject.narrowed:
-        yield Fact("narrowed", "narrowed to", subject.narrowed)
+    yield Fact("command", "command", shlex.join(["nsys-report", session.joined.capture.path.name, *dump, "--html", "FILE"]))
+    if session.narrowed:
+        yield Fact("narrowed", "narrowed to", session.narrowed)
     yield Fact("nsys", "recorded by nsys", info.nsys_version)
     yield Fact("schema", "schema of the export", info.schema_version)
     yield Fact("graph_trace", "CUDA graph trace", info.graph_trace_mode)
@@ -93,13 +93,13 @@ def _origin(ceiling: Ceiling | None, unit: str) -> str | None:
     return f"{phrase(unit, ceiling.value)}{ends}: {ceiling.origin}{date}"
 
 
-def hlo_texts(subject: Subject, room: int) -> Iterable[tuple[str, dict[str, str]]]:
+def hlo_texts(session: Session, room: int) -> Iterable[tuple[str, dict[str, str]]]:
     """The HLO text of each instruction that ran in a program with a section, most time first, until the room is used."""
-    for record in worth_a_section(subject)[0] if len(subject.results.modules) else ():
-        program = subject.joined.programs.get(record["program_id"])
+    for record in worth_a_section(session)[0] if len(session.results.modules) else ():
+        program = session.joined.programs.get(record["program_id"])
         if program is None or program.module is None:
             continue
-        names = of_module(subject.results.instructions, record)["hlo_instruction"].to_pylist()
+        names = of_module(session.results.instructions, record)["hlo_instruction"].to_pylist()
         texts: dict[str, str] = {}
         for name in names:
             if name is None or (text := hlo_text(program.module, name)) is None:

@@ -30,34 +30,34 @@ from nsys_report.units import duration, phrase, share, things
 
 if TYPE_CHECKING:
     from nsys_report.analysis.ceilings import Ceilings
-    from nsys_report.reports.build import Subject
     from nsys_report.reports.pictures.model import Ints, Timeline
+    from nsys_report.session import Session
 
 MOST_TIMELINES = 60
 """Executions of a program whose timelines a page holds, where there is room."""
 
 
 def build_pictures(
-    subject: Subject, most_bars: int = MOST_BARS, most_marks: int = MOST_MARKS, most_timelines: int = MOST_TIMELINES
+    session: Session, most_bars: int = MOST_BARS, most_marks: int = MOST_MARKS, most_timelines: int = MOST_TIMELINES
 ) -> Pictures:
     """The pictures of one capture.
 
     `most_bars` is shared among the timelines of all programs: each program's median, slowest and first execution are always there,
     others as far as there is room, at most `most_timelines` of a program.
     """
-    results, joined = subject.results, subject.joined
+    results, joined = session.results, session.joined
     titles = short_names(results.modules.to_pylist())
-    shown = worth_a_section(subject)[0] if len(results.modules) else []
+    shown = worth_a_section(session)[0] if len(results.modules) else []
     cutter = Cutter(joined) if shown else None
     programs = []
     for record in shown:
         assert cutter is not None
         name = titles[record["hlo_module"], record["program_id"]]
         timelines = _timelines(cutter, record, name, most_bars // len(shown), most_timelines)
-        programs.append(_program(subject, record, name, timelines))
+        programs.append(_program(session, record, name, timelines))
     first = shown[0] if shown else next(iter(results.modules.to_pylist()), None)
     runs = runs_picture(joined, titles, first, most_marks)
-    return Pictures(subject.name, runs, tuple(programs), stretch(joined) if runs is None else None)
+    return Pictures(session.name, runs, tuple(programs), stretch(joined) if runs is None else None)
 
 
 def short_names(records: list[dict[str, Any]]) -> dict[tuple[str | None, int | None], str]:
@@ -69,8 +69,8 @@ def short_names(records: list[dict[str, Any]]) -> dict[tuple[str | None, int | N
     }
 
 
-def _program(subject: Subject, record: Record, name: str, timelines: tuple[Timeline, ...]) -> ProgramPictures:
-    budget, rates, roofline = _budget(subject, record, name), _rates(subject, record, name), _roofline(subject, record, name)
+def _program(session: Session, record: Record, name: str, timelines: tuple[Timeline, ...]) -> ProgramPictures:
+    budget, rates, roofline = _budget(session, record, name), _rates(session, record, name), _roofline(session, record, name)
     return ProgramPictures(title_of(record), name, budget, rates, roofline, timelines)
 
 
@@ -94,9 +94,9 @@ def _rows_of(executions: pa.Table, record: Record) -> Ints:
     return rows[np.argsort(ints(executions, "start_ns")[rows], kind="stable")]
 
 
-def _budget(subject: Subject, record: Record, name: str) -> BudgetBar | None:
+def _budget(session: Session, record: Record, name: str) -> BudgetBar | None:
     """The step budget by category, as the report's table has it."""
-    table = next(iter(budget_page.budget_tables(subject.results, record)), None)
+    table = next(iter(budget_page.budget_tables(session.results, record)), None)
     if table is None:
         return None
     keys = {label: key for key, label in budget_page.CATEGORIES.items()}
@@ -118,10 +118,10 @@ def _budget_title(program: str, step: float, parts: tuple[BudgetPart, ...]) -> s
     return text if floor is None or floor is largest else f"{text}, {share(floor.share)} floor"
 
 
-def _rates(subject: Subject, record: Record, name: str) -> ClassRates | None:
+def _rates(session: Session, record: Record, name: str) -> ClassRates | None:
     """The classes whose bandwidth is known, most time first."""
-    ceilings = subject.results.ceilings
-    records = of_module(subject.results.classes, record).to_pylist()
+    ceilings = session.results.ceilings
+    records = of_module(session.results.classes, record).to_pylist()
     rows = tuple(
         ClassRate(
             r["kernel_class"] or "unknown",
@@ -161,9 +161,9 @@ def _rates_title(program: str, rows: tuple[ClassRate, ...]) -> str:
     return f"{text} at {share(ratio)} of the {name} ceiling"
 
 
-def _roofline(subject: Subject, record: Record, name: str) -> Roofline | None:
+def _roofline(session: Session, record: Record, name: str) -> Roofline | None:
     """The instructions that compute, against the roofs of their types."""
-    rows = [r for r in of_module(subject.results.roofline, record).to_pylist() if r["level"] == "instruction"]
+    rows = [r for r in of_module(session.results.roofline, record).to_pylist() if r["level"] == "instruction"]
     placed = [r for r in rows if r["flops_per_byte"] and r["flops_per_s"] and r["time_ns"]]
     if not placed:
         return None
@@ -180,7 +180,7 @@ def _roofline(subject: Subject, record: Record, name: str) -> Roofline | None:
         )
         for r in sorted(placed, key=lambda r: -r["time_ns"])
     )
-    ceilings = subject.results.ceilings
+    ceilings = session.results.ceilings
     roofs = [Roof(name, v, True) for name in ("measured", "nominal") if (v := _value(ceilings, name))]
     used = dict.fromkeys(r["compute_type"] for r in placed if r["compute_type"])
     roofs += [Roof(name, limit.value, False) for name in used if (limit := ceilings.flops_per_s(name)) is not None]

@@ -1,0 +1,36 @@
+"""One analyzed capture as a value: what the pipeline makes, and what pages, pictures, comparisons and notebooks take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from nsys_report.analysis.results import AnalysisResults
+    from nsys_report.analysis.whatif import WhatIf
+    from nsys_report.capture.health import Health
+    from nsys_report.findings.model import Finding
+    from nsys_report.joined import Joined
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Session:
+    """A capture joined to its dump, what was computed from it, and what there is to say about it."""
+
+    name: str
+    """What reports call it: the capture's file name unless somebody names it otherwise."""
+    joined: Joined
+    results: AnalysisResults
+    health: Health
+    xla_dump: Path | None = None
+    findings: tuple[Finding, ...] = ()
+    """Causes of lost time, most to be gained first."""
+    narrowed: str = ""
+    """What it was narrowed to, in words; "" for the whole capture."""
+    predictions: WhatIf | None = None
+    """What the step would be if something were otherwise, where that is asked."""
+
+    def named(self, name: str) -> Self:
+        """The same under another name."""
+        return replace(self, name=name)

@@ -1,0 +1,237 @@
+"""The rooms of the house and who may import whom: the one list that the architecture is held to.
+
+A room is a folder ("text/") or a single file ("ir.py"). RULES names every room once, from the bottom of the house to the top: a room may
+import itself and the rooms named beside it, all of which stand above it in the list, so that nothing reaches upwards and no two rooms
+need each other. A folder's name stands for the files directly in it; a file with a line of its own follows that line alone.
+A new folder is a new line, put where it belongs in the order.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("hlo_mapping", "nsys_report")
+Tree = Mapping[str, str]
+"""The text of each source file by its path from the root of the repository."""
+
+VALUES = "errors.py shape.py ir.py opcodes.py kernel_kinds.py"
+"""What all of hlo_mapping speaks of: shapes, instructions, and the tables of opcodes and of kernel kinds."""
+HLO_MAPPING: dict[str, str] = {
+    # room: the rooms it may import | the packages of others
+    "errors.py": "",
+    "shape.py": "",
+    "quoting.py": "",
+    "opcodes.py": "",
+    "kernel_kinds.py": "",
+    "columns.py": "| pyarrow",
+    "ir.py": "shape.py quoting.py",
+    "text/": "errors.py shape.py quoting.py ir.py",
+    "dump/": "errors.py quoting.py ir.py text/",
+    "dots.py": VALUES,
+    "skeleton.py": "errors.py ir.py dump/",
+    "dataflow.py": f"{VALUES} text/attributes.py text/calls.py",
+    "pairing/": f"{VALUES} dataflow.py",
+    "matching/": f"{VALUES} dump/ | numpy pyarrow",
+    "costs/": f"{VALUES} dataflow.py text/attributes.py",
+    "classification/": f"{VALUES} dataflow.py costs/",
+    "launch_costs.py": f"{VALUES} dataflow.py costs/ classification/",
+    "phases.py": f"{VALUES} dataflow.py costs/ classification/",
+    "program_evidence.py": f"{VALUES} dataflow.py costs/ classification/",
+    "program_kind.py": f"{VALUES} costs/ classification/ program_evidence.py",
+    "facts.py": f"{VALUES} columns.py dump/ dataflow.py costs/ classification/ launch_costs.py phases.py program_kind.py | pyarrow",
+    "summary.py": f"{VALUES} dump/ dots.py skeleton.py classification/ facts.py",
+    "__init__.py": "errors.py ir.py text/parser.py dump/ matching/join.py classification/overrides.py program_kind.py facts.py",
+}
+"""HLO alone: knows nothing of captures, commands or pages."""
+
+NSYS_REPORT: dict[str, str] = {
+    "errors.py": "",
+    "words.py": "",
+    "scratch.py": "",
+    "paths.py": "| pyarrow",
+    "units.py": "words.py",
+    "fact.py": "units.py",
+    "columns.py": "hlo_mapping/columns.py | pyarrow",
+    "role_files.py": "hlo_mapping/classification/overrides.py",
+    "capture/": "hlo_mapping/columns.py errors.py words.py paths.py | adbc_driver_manager adbc_driver_sqlite numpy pyarrow sqlalchemy",
+    "measuring/": "errors.py | numpy",
+    "executions/": "hlo_mapping/columns.py hlo_mapping/dump/ hlo_mapping/matching/ columns.py words.py capture/ | numpy pyarrow",
+    "joined.py": "hlo_mapping/dump/program.py hlo_mapping/program_kind.py capture/model.py executions/activities.py | pyarrow",
+    "analysis/": "hlo_mapping/columns.py hlo_mapping/shape.py hlo_mapping/ir.py hlo_mapping/dots.py hlo_mapping/phases.py"
+    " errors.py capture/model.py joined.py | numpy pyarrow",
+    "findings/": "hlo_mapping/errors.py hlo_mapping/ir.py hlo_mapping/opcodes.py hlo_mapping/dump/ hlo_mapping/dataflow.py"
+    " units.py fact.py capture/health.py joined.py analysis/ | numpy pyarrow",
+    "findings/rules/": "hlo_mapping/shape.py hlo_mapping/ir.py hlo_mapping/dump/ hlo_mapping/dataflow.py"
+    " hlo_mapping/classification/reasons.py units.py words.py fact.py capture/health.py joined.py analysis/ findings/ | numpy pyarrow",
+    "session.py": "capture/health.py joined.py analysis/ findings/",
+    "pipeline.py": "hlo_mapping/errors.py hlo_mapping/columns.py hlo_mapping/dump/ hlo_mapping/matching/ hlo_mapping/program_kind.py"
+    " hlo_mapping/classification/overrides.py hlo_mapping/facts.py"
+    " errors.py paths.py role_files.py capture/ executions/ joined.py analysis/ findings/rules/apply.py session.py | pyarrow",
+    "selection.py": "errors.py units.py joined.py analysis/ findings/ findings/rules/ session.py | numpy pyarrow",
+    "comparison/": "hlo_mapping/errors.py hlo_mapping/dump/ hlo_mapping/pairing/ units.py analysis/ session.py | numpy scipy",
+    "profiling/hook/": "| jax",
+    "profiling/": "errors.py capture/ session.py profiling/hook/ | pyarrow",
+    # What renders takes the finished report, and computes nothing.
+    "reports/model.py": "units.py fact.py findings/model.py",
+    "reports/arrays.py": "| numpy pyarrow",
+    "reports/lanes.py": "| numpy",
+    "reports/scales.py": "",
+    "reports/palette.py": "",
+    "reports/finding_page.py": "findings/model.py reports/model.py",
+    "reports/export.py": "errors.py scratch.py units.py fact.py findings/model.py reports/model.py reports/finding_page.py | pyarrow",
+    "reports/csv_files.py": "units.py reports/model.py reports/export.py",
+    "reports/markdown.py": "units.py findings/model.py reports/model.py",
+    "reports/terminal_page.py": "units.py findings/model.py reports/model.py | rich",
+    # What builds chooses what is shown.
+    "reports/": "hlo_mapping/dump/ hlo_mapping/summary.py units.py fact.py capture/model.py capture/health.py"
+    " analysis/ findings/ session.py comparison/model.py profiling/passes.py | numpy pyarrow",
+    "reports/pictures/": "units.py joined.py analysis/ceilings.py session.py reports/ reports/arrays.py reports/lanes.py | numpy pyarrow",
+    "reports/figures/": "units.py reports/palette.py reports/scales.py reports/export.py reports/pictures/model.py | matplotlib numpy",
+    "reports/html/": "hlo_mapping/ir.py hlo_mapping/text/printer.py units.py fact.py analysis/ceilings.py session.py comparison/model.py"
+    " reports/model.py reports/palette.py reports/scales.py reports/finding_page.py reports/export.py reports/ reports/pictures/"
+    " | bokeh jinja2 markupsafe numpy",
+    "reports/perfetto/": "units.py joined.py analysis/results.py reports/arrays.py reports/lanes.py | numpy perfetto pyarrow",
+    "plots.py": "errors.py session.py reports/pictures/ reports/figures/ | matplotlib",
+    "version.py": "",
+    "notebook.py": "version.py columns.py units.py analysis/ findings/ pipeline.py session.py"
+    " selection.py reports/model.py reports/ plots.py | pandas pyarrow",
+    "anonymize/": "hlo_mapping/kernel_kinds.py hlo_mapping/dump/ hlo_mapping/matching/names.py hlo_mapping/text/anonymous.py"
+    " errors.py scratch.py capture/ notebook.py | numpy pyarrow",
+    "assertions/": "errors.py units.py analysis/budget.py analysis/columns.py findings/slugs.py session.py"
+    " reports/markdown.py reports/ | pyarrow",
+    "diffing.py": "version.py errors.py comparison/ reports/model.py reports/ reports/html/ notebook.py | pandas",
+    "__init__.py": "version.py profiling/window.py notebook.py diffing.py",
+    "cli/": "hlo_mapping/errors.py hlo_mapping/dump/ hlo_mapping/classification/overrides.py hlo_mapping/summary.py"
+    " version.py errors.py units.py role_files.py capture/__init__.py measuring/ analysis/ceilings.py analysis/whatif.py"
+    " selection.py profiling/ reports/model.py reports/export.py reports/csv_files.py reports/markdown.py reports/terminal_page.py reports/"
+    " reports/pictures/ reports/figures/ reports/html/ reports/perfetto/ notebook.py anonymize/ assertions/ diffing.py | click rich",
+    "__main__.py": "cli/app.py",
+}
+"""Captures to reports, and the command line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """One line of the rules: what the room may import, by full names."""
+
+    name: str
+    rooms: frozenset[str]
+    packages: frozenset[str]
+
+
+def _rooms() -> Iterator[Room]:
+    for package, lines in zip(PACKAGES, (HLO_MAPPING, NSYS_REPORT), strict=True):
+        for name, line in lines.items():
+            rooms, _, packages = line.partition("|")
+            full = frozenset(r if r.startswith(PACKAGES) else f"{package}/{r}" for r in rooms.split())
+            yield Room(f"{package}/{name}", full, frozenset(packages.split()))
+
+
+RULES = tuple(_rooms())
+
+
+def source_tree() -> dict[str, str]:
+    """The sources as they are."""
+    paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+
+
+def room_of(file: str, rules: tuple[Room, ...] = RULES) -> Room | None:
+    """The room of a file: its own line, else that of its folder; files directly in a package need a line of their own."""
+    names = {room.name: room for room in rules}
+    return names.get(file) or names.get(folder_of(file))
+
+
+def folder_of(file: str) -> str:
+    """The folder that a file lies in, with a slash at the end; a file directly in a package is a room by itself."""
+    folder, _, _ = file.rpartition("/")
+    return file if folder in PACKAGES else f"{folder}/"
+
+
+@cache
+def imported(text: str) -> frozenset[str]:
+    """Dotted names that a source imports: at the top, within functions, for type checking alone, and by name where it loads lazily."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {f"{'.' * node.level}{node.module or ''}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(tuple(f"{p}." for p in PACKAGES)):
+            names.add(node.value)
+    return frozenset(names)
+
+
+def files_imported(file: str, tree: Tree) -> set[str]:
+    """The files of the house that a file imports, itself left out."""
+    found = {_file(name, tree) for name in imported(tree[file])}
+    return {target for target in found if target is not None} - {file}
+
+
+def _file(name: str, tree: Tree) -> str | None:
+    """The file that a dotted name of the house lies in: a module, or the module that holds that name."""
+    path = name.replace(".", "/")
+    above = path.rpartition("/")[0]
+    ways = (f"{path}.py", f"{path}/__init__.py", f"{above}.py", f"{above}/__init__.py")
+    return next((way for way in ways if way in tree), None) if name.startswith(PACKAGES) else None
+
+
+def packages_imported(file: str, tree: Tree) -> set[str]:
+    """Packages of others, and relative imports as they stand."""
+    tops = {name if name.startswith(".") else name.split(".")[0] for name in imported(tree[file])}
+    return tops - set(sys.stdlib_module_names) - set(PACKAGES)
+
+
+def allows(room: Room, target: str) -> bool:
+    """Whether a room's line lets its files import a file of the house."""
+    own = room.name.endswith("/") and folder_of(target) == room.name
+    return own or target in room.rooms or folder_of(target) in room.rooms
+
+
+def violations(tree: Tree) -> set[tuple[str, str]]:
+    """Every (file, import) that no line allows; a file without a line is one with itself."""
+    wrong: set[tuple[str, str]] = set()
+    for file in tree:
+        room = room_of(file)
+        if room is None:
+            wrong.add((file, file))
+            continue
+        wrong |= {(file, target) for target in files_imported(file, tree) if not allows(room, target)}
+        wrong |= {(file, package) for package in packages_imported(file, tree) - room.packages}
+    return wrong
+
+
+def file_circles(tree: Tree) -> list[set[str]]:
+    """Files that need each other, a set for each circle or knot of circles."""
+    return circles({file: files_imported(file, tree) for file in tree})
+
+
+def folder_circles(tree: Tree) -> list[set[str]]:
+    """Folders that need each other."""
+    edges: dict[str, set[str]] = {}
+    for file in tree:
+        edges.setdefault(folder_of(file), set()).update(map(folder_of, files_imported(file, tree)))
+    return circles({folder: targets - {folder} for folder, targets in edges.items()})
+
+
+def circles(edges: Mapping[str, set[str]]) -> list[set[str]]:
+    """The sets of nodes that reach each other: what is left of each node's reach after those that do not reach back."""
+    reach = {node: _reach(node, edges) for node in edges}
+    knots = {frozenset(other for other in reach[node] if node in reach[other]) for node in edges}
+    return [set(knot) for knot in knots if knot]
+
+
+def _reach(start: str, edges: Mapping[str, set[str]]) -> set[str]:
+    seen: set[str] = set()
+    waiting = [start]
+    while waiting:
+        fresh = edges.get(waiting.pop(), set()) - seen
+        seen |= fresh
+        waiting += fresh
+    return seen
