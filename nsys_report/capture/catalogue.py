@@ -131,12 +131,14 @@ GPU = TableSpec(
         Integer("cuDevice"),
         Integer("computeMajor"),
         Integer("computeMinor"),
+        Integer("clockRate"),
     ),
 )
 CUDA_DEVICE = TableSpec("TARGET_INFO_CUDA_DEVICE", (Integer("gpuId"), Integer("cudaId"), Integer("pid"), Integer("numMultiprocessors")))
 CONTEXT = TableSpec("TARGET_INFO_CUDA_CONTEXT_INFO", (Integer("processId"), Integer("deviceId"), Integer("contextId")))
 EXPORT_META = TableSpec("META_DATA_EXPORT", (Text("name"), Text("value")))
 OLD_EXPORT_META = TableSpec("EXPORT_META_DATA", EXPORT_META.fields)
+SYSTEM_META = TableSpec("TARGET_INFO_SYSTEM_ENV", EXPORT_META.fields)
 CAPTURE_META = TableSpec("META_DATA_CAPTURE", EXPORT_META.fields)
 
 ACTIVITY_SPECS = (KERNEL, MEMCPY, MEMSET, GRAPH_TRACE)

@@ -16,8 +16,14 @@ from nsys_report.capture.tables import read_table
 Row = Mapping[str, Any]
 
 _COUNTS = (1, 100_000)
-_POSSIBLE = {"memoryBandwidth": (10**9, 10**14), "l2CacheSize": (1, 2**40), "totalMemory": (1, 2**50), "smCount": _COUNTS}
-"""What a GPU can have, by column: bytes a second from 1 GB/s to 100 TB/s, bytes, multiprocessors. 0 is unknown to the driver."""
+_POSSIBLE = {
+    "memoryBandwidth": (10**9, 10**14),
+    "l2CacheSize": (1, 2**40),
+    "totalMemory": (1, 2**50),
+    "smCount": _COUNTS,
+    "clockRate": (10**6, 10**11),
+}
+"""What a GPU can have, by column: bytes a second from 1 GB/s to 100 TB/s, bytes, multiprocessors, Hz. 0 is unknown to the driver."""
 
 
 def used_gpus(source: Source, activities: pa.Table) -> tuple[Gpu, ...]:
@@ -74,6 +80,7 @@ def _gpu(process: int | None, device: int, gpus: list[dict[str, Any]], devices: 
         memory_bytes=figures["totalMemory"],
         compute_capability=f"{row['computeMajor']}.{row['computeMinor']}" if row and row["computeMajor"] else None,
         gpu_id=set_up["gpuId"] if set_up else None,
+        clock_hz=figures["clockRate"],
         impossible=tuple(key for key, figure in figures.items() if figure is None and row and row[key]),
     )
 

@@ -121,6 +121,8 @@ class Gpu:
     compute_capability: str | None
     gpu_id: int | None = None
     """The machine's number of the GPU (TARGET_INFO_GPU), where the capture says which GPU a process's device is."""
+    clock_hz: int | None = None
+    """The highest clock of its multiprocessors; the one a run had may be lower."""
     impossible: tuple[str, ...] = ()
     """Columns of the capture whose figures cannot be true, and so are None here."""
 
@@ -178,6 +180,7 @@ class CaptureInfo:
     time_shift_ns: int
     partial_export: bool = False
     """True when the export was filtered by table or time, so that absent rows prove nothing."""
+    driver_version: str | None = None
     clock_offset: ClockOffset | None = None
     """Where activities start before the call that launched them: by how much the GPU's clock is early; None where order holds."""
 

@@ -202,6 +202,13 @@ def _metadata(source: Source) -> dict[str, str]:
     return found
 
 
+def _driver(source: Source) -> str | None:
+    """The driver's version; nothing else is taken from the table of the system."""
+    raw = tables.read_table(source, catalogue.SYSTEM_META)
+    rows = pa.table(raw).to_pylist() if raw is not None else []
+    return next((decode(r["value"]) for r in rows if None not in r.values() and decode(r["name"]) == "NvDriverVersion"), None)
+
+
 def _shift(meta: dict[str, str]) -> int | None:
     value = meta.get("EXPORT_CONFIG_TIME_SHIFT", "")
     return int(value) if value.lstrip("-").isdigit() else None
@@ -224,6 +231,7 @@ def _info(source: Source, meta: dict[str, str], work: pa.Table, runtime: pa.Tabl
         span_ns=_span(work, runtime),
         time_shift_ns=_shift(meta) or 0,
         clock_offset=clocks,
+        driver_version=_driver(source),
         partial_export=any(meta.get(f"EXPORT_PARAM_{key}_TO_EXPORT") for key in ("TABLES", "TIMES")),
     )
 

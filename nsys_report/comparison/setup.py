@@ -39,6 +39,8 @@ def _facts(side: Sequence[Session]) -> Iterator[tuple[str, str]]:
     yield "nominal memory bandwidth", _all(f"{bandwidth(g.nominal_bytes_per_s)} GB/s" for g in gpus if g.nominal_bytes_per_s)
     yield "multiprocessors", _all(str(gpu.sm_count) for gpu in gpus if gpu.sm_count)
     yield "compute capability", _all(gpu.compute_capability or "unknown" for gpu in gpus)
+    yield "highest clock", _all(f"{gpu.clock_hz / 1e6:,.0f} MHz" for gpu in gpus if gpu.clock_hz)
+    yield "driver", _all(info.driver_version or "unknown" for info in infos)
     yield "nsys", _all(info.nsys_version or "unknown" for info in infos)
     yield "CUDA graphs traced by", _all(info.graph_trace_mode or "unknown" for info in infos)
     yield "XLA dump", _all("given" if analysis.xla_dump is not None else "not given" for analysis in side)
