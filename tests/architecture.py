@@ -61,6 +61,7 @@ NSYS_REPORT: dict[str, str] = {
     "role_files.py": "hlo_mapping/classification/overrides.py",
     "capture/": "hlo_mapping/columns.py errors.py words.py paths.py | adbc_driver_manager adbc_driver_sqlite numpy pyarrow sqlalchemy",
     "measuring/": "errors.py | numpy",
+    "stepbench/": "errors.py | jax numpy pynvml",
     "executions/": "hlo_mapping/columns.py hlo_mapping/dump/ hlo_mapping/matching/ columns.py words.py capture/ | numpy pyarrow",
     "joined.py": "hlo_mapping/dump/program.py hlo_mapping/program_kind.py capture/model.py executions/activities.py | pyarrow",
     "analysis/": "hlo_mapping/columns.py hlo_mapping/shape.py hlo_mapping/ir.py hlo_mapping/dots.py hlo_mapping/phases.py"
@@ -75,6 +76,7 @@ NSYS_REPORT: dict[str, str] = {
     " errors.py paths.py role_files.py capture/ executions/ joined.py analysis/ findings/rules/apply.py session.py | pyarrow",
     "selection.py": "errors.py units.py joined.py analysis/ findings/ findings/rules/ session.py | numpy pyarrow",
     "comparison/": "hlo_mapping/errors.py hlo_mapping/dump/ hlo_mapping/pairing/ units.py analysis/ session.py | numpy scipy",
+    "history/": "errors.py units.py stepbench/result.py session.py | filelock ruptures numpy",
     "profiling/hook/": "| jax",
     "profiling/": "errors.py capture/ session.py profiling/hook/ | pyarrow",
     # What renders takes the finished report, and computes nothing.
@@ -90,7 +92,7 @@ NSYS_REPORT: dict[str, str] = {
     "reports/terminal_page.py": "units.py findings/model.py reports/model.py | rich",
     # What builds chooses what is shown.
     "reports/": "hlo_mapping/dump/ hlo_mapping/summary.py units.py fact.py capture/model.py capture/health.py"
-    " analysis/ findings/ session.py comparison/model.py profiling/passes.py | numpy pyarrow",
+    " analysis/ findings/ session.py comparison/model.py history/ profiling/passes.py | numpy pyarrow",
     "reports/pictures/": "units.py joined.py analysis/ceilings.py session.py reports/ reports/arrays.py reports/lanes.py | numpy pyarrow",
     "reports/figures/": "units.py reports/palette.py reports/scales.py reports/export.py reports/pictures/model.py | matplotlib numpy",
     "reports/html/": "hlo_mapping/ir.py hlo_mapping/text/printer.py units.py fact.py analysis/ceilings.py session.py comparison/model.py"
@@ -106,11 +108,13 @@ NSYS_REPORT: dict[str, str] = {
     "assertions/": "errors.py units.py analysis/budget.py analysis/columns.py findings/slugs.py session.py"
     " reports/markdown.py reports/ | pyarrow",
     "diffing.py": "version.py errors.py comparison/ reports/model.py reports/ reports/html/ notebook.py | pandas",
-    "__init__.py": "version.py profiling/window.py notebook.py diffing.py",
+    "benching/": "errors.py history/ notebook.py",
+    "__init__.py": "version.py profiling/window.py stepbench/benchmark.py notebook.py diffing.py",
     "cli/": "hlo_mapping/errors.py hlo_mapping/dump/ hlo_mapping/classification/overrides.py hlo_mapping/summary.py"
     " version.py errors.py units.py role_files.py capture/__init__.py measuring/ analysis/ceilings.py analysis/whatif.py"
     " selection.py profiling/ reports/model.py reports/export.py reports/csv_files.py reports/markdown.py reports/terminal_page.py reports/"
-    " reports/pictures/ reports/figures/ reports/html/ reports/perfetto/ notebook.py anonymize/ assertions/ diffing.py | click rich",
+    " reports/pictures/ reports/figures/ reports/html/ reports/perfetto/ notebook.py anonymize/ assertions/ diffing.py"
+    " history/ benching/ | click rich",
     "__main__.py": "cli/app.py",
 }
 """Captures to reports, and the command line."""

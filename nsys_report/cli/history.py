@@ -118,8 +118,8 @@ def bench(
     A case has a name, a command (which prints the line of a StepBenchmark, or makes captures) or captures, and how it is treated:
     measured, once (neither compared nor recorded) or skipped, with the reason. A regression is not recorded.
     """
-    from nsys_report.history.bench import measure
-    from nsys_report.history.cases import read_cases
+    from nsys_report.benching.cases import read_cases
+    from nsys_report.benching.run import measure
     from nsys_report.history.environment import environment
     from nsys_report.history.judging import CaseResult
     from nsys_report.history.store import open_store
@@ -170,7 +170,7 @@ def _one(
     judge: bool,
 ) -> int:
     """Records or judges one run."""
-    from nsys_report.history.bench import record_files
+    from nsys_report.benching.run import record_files
     from nsys_report.history.environment import environment
     from nsys_report.history.store import open_store
 

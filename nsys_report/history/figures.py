@@ -14,14 +14,14 @@ from nsys_report.history.model import Record
 from nsys_report.stepbench.result import FORMAT as STEPS
 
 if TYPE_CHECKING:
-    from nsys_report.notebook import Analysis
+    from nsys_report.session import Session
 
 LEAST_SHARE = 0.01
 """Share of the capture's busy time from which a program is recorded."""
 PROGRAM_FIGURES = {"kernel_time_ns": "kernel_time_ns", "host_gap_ns": "host_gap_ns"}
 
 
-def capture_record(case: str, analyses: Sequence[Analysis], environment: Mapping[str, str]) -> Record:
+def capture_record(case: str, analyses: Sequence[Session], environment: Mapping[str, str]) -> Record:
     """The record of a case from one or several captures of it: of several, medians of their medians."""
     each = [dict(_figures(analysis)) for analysis in analyses]
     if not any(each):
@@ -41,7 +41,7 @@ def capture_record(case: str, analyses: Sequence[Analysis], environment: Mapping
     return Record(case, now(), ", ".join(gpus) or None, figures, {**known, **environment})
 
 
-def _figures(analysis: Analysis) -> Iterator[tuple[str, float]]:
+def _figures(analysis: Session) -> Iterator[tuple[str, float]]:
     """Step, kernel time, host gap, class times and bytes of each program that matters, and the capture's coverage."""
     results = analysis.results
     modules = results.modules.to_pylist()

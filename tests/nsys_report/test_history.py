@@ -12,7 +12,7 @@ import pytest
 
 from nsys_report.cli.app import run
 from nsys_report.errors import InputError, UsageError
-from nsys_report.history.cases import read_cases
+from nsys_report.benching.cases import read_cases
 from nsys_report.history.judging import judge_record, self_test
 from nsys_report.history.model import Record
 from nsys_report.history.rule import judge, time_limit

@@ -58,7 +58,7 @@ def read_cases(path: Path) -> Cases:
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}", "check the path", slug="cases") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is no TOML file: {error}", "see the top of nsys_report/history/cases.py", slug="cases") from None
+        raise InputError(f"{path} is no TOML file: {error}", "see the top of nsys_report/benching/cases.py", slug="cases") from None
     rows = document.get("case")
     if set(document) - {"case", "registry"} or not isinstance(rows, list) or not rows:
         raise UsageError(f"{path} holds no tables [[case]]", "each case has a name, and a command or captures", slug="cases")

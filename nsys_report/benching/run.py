@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from nsys_report.benching.cases import Case
 from nsys_report.errors import InputError, UsageError
-from nsys_report.history.cases import Case
 from nsys_report.history.figures import capture_record, is_step_file, step_lines, step_record
 from nsys_report.history.model import Record
 from nsys_report.notebook import analyze

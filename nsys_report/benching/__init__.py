@@ -1,0 +1,1 @@
+"""Runs whole files of cases and makes records of them."""
