@@ -85,8 +85,10 @@ NSYS_REPORT: dict[str, str] = {
     "reports/lanes.py": "| numpy",
     "reports/scales.py": "",
     "reports/palette.py": "",
+    "reports/document.py": "",
     "reports/finding_page.py": "findings/model.py reports/model.py",
-    "reports/export.py": "errors.py scratch.py units.py fact.py findings/model.py reports/model.py reports/finding_page.py | pyarrow",
+    "reports/export.py": "errors.py scratch.py units.py fact.py findings/model.py reports/model.py"
+    " reports/document.py reports/finding_page.py | pyarrow",
     "reports/csv_files.py": "units.py reports/model.py reports/export.py",
     "reports/markdown.py": "units.py findings/model.py reports/model.py",
     "reports/terminal_page.py": "units.py findings/model.py reports/model.py | rich",

@@ -14,6 +14,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from nsys_report.errors import InputError
 from nsys_report.fact import Fact
 from nsys_report.findings.model import Elsewhere, Finding
+from nsys_report.reports.document import (
+    CaptureDocument,
+    ElsewhereDocument,
+    ExplainedDocument,
+    FactDocument,
+    FindingDocument,
+    NoticeDocument,
+    ReportDocument,
+    SectionDocument,
+    TableDocument,
+)
 from nsys_report.reports.finding_page import places_table
 from nsys_report.reports.model import FORMAT_VERSION, Notice, Part, Report, Section, Table
 from nsys_report.scratch import scratch_folder
@@ -27,7 +38,7 @@ LONGEST_STEM = 150
 """Bytes of a file name before its ending: most disks take 255."""
 
 
-def document(report: Report) -> dict[str, Any]:
+def document(report: Report) -> ReportDocument:
     """The report as plain values. Every row stands there raw, by column key; `text` holds the words that the pages show."""
     return {
         "format": "nsys-report",
@@ -43,7 +54,7 @@ def json_text(report: Report) -> str:
     return json.dumps(_finite(document(report)), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: Part) -> CaptureDocument:
     return {
         "name": part.name,
         "headline": part.headline,
@@ -55,7 +66,7 @@ def _part(part: Part) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: Finding) -> FindingDocument:
     places = places_table(finding)
     return {
         "id": finding.slug,
@@ -79,7 +90,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _elsewhere(other: Elsewhere) -> dict[str, Any]:
+def _elsewhere(other: Elsewhere) -> ElsewhereDocument:
     return {
         "module": other.module,
         "explained_ns": other.explained_ns,
@@ -91,11 +102,11 @@ def _elsewhere(other: Elsewhere) -> dict[str, Any]:
     }
 
 
-def _rows(explains: Mapping[tuple[str, str], float]) -> list[dict[str, Any]]:
+def _rows(explains: Mapping[tuple[str, str], float]) -> list[ExplainedDocument]:
     return [{"category": category, "part": part, "ns": ns} for (category, part), ns in explains.items()]
 
 
-def _section(section: Section) -> dict[str, Any]:
+def _section(section: Section) -> SectionDocument:
     return {
         "key": section.key,
         "title": section.title,
@@ -107,15 +118,15 @@ def _section(section: Section) -> dict[str, Any]:
     }
 
 
-def _facts(facts: tuple[Fact, ...]) -> dict[str, Any]:
+def _facts(facts: tuple[Fact, ...]) -> dict[str, FactDocument]:
     return {fact.key: {"label": fact.label, "value": fact.value, "unit": fact.unit, "text": fact.words} for fact in facts}
 
 
-def _notice(notice: Notice) -> dict[str, Any]:
+def _notice(notice: Notice) -> NoticeDocument:
     return {"slug": notice.slug, "severity": notice.severity, "message": notice.message, "hint": notice.hint}
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _table(table: Table) -> TableDocument:
     return {
         "title": table.title,
         "columns": [
