@@ -97,7 +97,7 @@ NSYS_REPORT: dict[str, str] = {
     " analysis/ findings/ session.py comparison/model.py history/ profiling/passes.py | numpy pyarrow",
     "reports/pictures/": "units.py joined.py analysis/ceilings.py session.py reports/ reports/arrays.py reports/lanes.py | numpy pyarrow",
     "reports/figures/": "units.py reports/palette.py reports/scales.py reports/export.py reports/pictures/model.py | matplotlib numpy",
-    "reports/html/": "hlo_mapping/ir.py hlo_mapping/text/printer.py units.py fact.py analysis/ceilings.py session.py comparison/model.py"
+    "reports/html/": "hlo_mapping/ir.py hlo_mapping/text/printer.py units.py fact.py analysis/ceilings.py session.py comparison/model.py history/trend.py"
     " reports/model.py reports/palette.py reports/scales.py reports/finding_page.py reports/export.py reports/ reports/pictures/"
     " | bokeh jinja2 markupsafe numpy",
     "reports/perfetto/": "units.py joined.py analysis/results.py reports/arrays.py reports/lanes.py | numpy perfetto pyarrow",

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from nsys_report.benching.cases import read_cases
 from nsys_report.cli.app import run
 from nsys_report.errors import InputError, UsageError
-from nsys_report.benching.cases import read_cases
 from nsys_report.history.judging import judge_record, self_test
 from nsys_report.history.model import Record
 from nsys_report.history.rule import judge, time_limit
 from nsys_report.history.store import open_store
+from nsys_report.history.trend import levels, series_of
 
 MS = 1_000_000.0
 
@@ -229,3 +230,30 @@ def test_cases_that_cannot_be_are_wrong_use(tmp_path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError):
         read_cases(path)
+
+
+def test_a_change_of_level_is_found_with_its_commits_and_a_spike_is_none() -> None:
+    """Eight records about 10 ms, one spike, then eight about 12 ms: one change, +20 %, between the commits on either side."""
+    values = [10.0, 10.1, 9.9, 10.0, 15.0, 10.1, 9.9, 10.0, 12.0, 12.1, 11.9, 12.0, 12.1, 11.9, 12.0, 12.0]
+    history = [Record("decode", f"2026-01-{n + 1:02}", "G", {"f:step_ns": v * MS}, {"commit": f"c{n}"}) for n, v in enumerate(values)]
+    series = series_of(history)[0]
+    assert [(level.first, level.last) for level in series.levels] == [(0, 7), (8, 15)]
+    assert series.levels[1].change == pytest.approx(0.2, abs=0.01)
+    assert series.since(series.levels[1]) == "c7..c8"
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [5.0] * 20, [10.0, 10.1] * 8, [0.0] * 8, [1.0, 2.0, 3.0]])
+def test_without_a_change_there_is_one_level_at_most(values: list[float]) -> None:
+    assert len(list(levels(values))) <= 1
+
+
+def test_the_trend_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, page = tmp_path / "h.jsonl", tmp_path / "t.html"
+    open_store(path).append([a_record(v) for v in [10.0] * 5 + [13.0] * 5])
+    open_store(path).append([a_record(2.0, "<prefill>")])
+    assert run(["trend", str(path), "--html", str(page)]) == 0
+    assert "1 with a change of level" in capsys.readouterr().out
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<svg") == 2 and 'class="mark"' in text and "&lt;prefill&gt;" in text and "<script" not in text
+    assert run(["trend", str(path), "--case", "absent"]) == 2
+    assert run(["trend", str(tmp_path / "none.jsonl")]) == 1

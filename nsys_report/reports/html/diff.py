@@ -23,19 +23,25 @@ MOST_BARS = 14
 
 def render_diff(report: Report, programs: Sequence[ProgramChange], lanes: Mapping[str, Sequence[Lane]]) -> str:
     """The page; `lanes` are the executions to draw for a section, by its key."""
+    drawn = {b.kernel_class for both in lanes.values() for lane in both for b in lane.blocks}
+    return static_page(
+        "diff.html",
+        part=report.parts[0],
+        made_by=report.made_by,
+        falls={f"program:{p.name}": fall for p in programs if (fall := _fall(p)) is not None},
+        timelines={key: _drawn(both) for key, both in lanes.items()},
+        classes=[name for name in CLASSES if name in drawn],
+    )
+
+
+def static_page(template: str, **values: Any) -> str:
+    """A page that runs no script: the template with the report's style."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=_text, trim_blocks=True, lstrip_blocks=True
     )
-    style = (TEMPLATES / "page.css").read_text(encoding="utf-8") + colours_css()
-    return environment.get_template("diff.html").render(
-        part=report.parts[0],
-        made_by=report.made_by,
-        policy=policy([]).replace("script-src ;", "script-src 'none';"),
-        style=Markup(style),
-        falls={f"program:{p.name}": fall for p in programs if (fall := _fall(p)) is not None},
-        timelines={key: _drawn(both) for key, both in lanes.items()},
-        classes=[name for name in CLASSES if any(name == b.kernel_class for both in lanes.values() for lane in both for b in lane.blocks)],
-    )
+    style = Markup((TEMPLATES / "page.css").read_text(encoding="utf-8") + colours_css())
+    allowed = policy([]).replace("script-src ;", "script-src 'none';")
+    return environment.get_template(template).render(policy=allowed, style=style, **values)
 
 
 def _text(value: Any) -> Any:
