@@ -24,6 +24,7 @@ COMMANDS = {
     "compare": ("nsys_report.cli.compare", "Hold a run against its history; exit 3 on a regression."),
     "bench": ("nsys_report.cli.bench", "Run a file of cases: measure, compare, record."),
     "trend": ("nsys_report.cli.trend", "How figures moved over a history, and where their level changed."),
+    "serve-profile": ("nsys_report.cli.serve_profile", "A served model under load: latencies, tokens a second, the server's calls."),
     "check": ("nsys_report.cli.check", "What a capture can and cannot answer, and the flag that would mend it."),
     "modules": ("nsys_report.cli.modules", "What XLA compiled: the programs of a dump, their parameters and sizes."),
     "anonymize": ("nsys_report.cli.anonymize", "A copy of a capture and dump that may be attached to a public report."),

@@ -2,7 +2,8 @@
 """Stands in for nsys in tests: takes its options, runs the program, leaves the files that nsys leaves, and fails as it fails.
 
 STAND_IN_EXPORT is the SQLite file that an export gives; STAND_IN_FAILS names a failure: `strings` (the importer loses the CUDA tables
-while NVTX is traced), `library` (a .qdstrm and no report), `window` (no capture range was ever opened), `export`.
+while NVTX is traced), `library` (a .qdstrm and no report), `window` (no capture range was ever opened), `export`. STAND_IN_SESSION is a
+file that an interactive session keeps its output's name in.
 """
 
 import os
@@ -26,6 +27,9 @@ KNOWN = {
     "--force-overwrite": {"true"},
     "--output": None,
     "--type": {"sqlite"},
+    "--session-new": None,
+    "--session": None,
+    "--trace-fork-before-exec": {"true"},
 }
 FAILS = os.environ.get("STAND_IN_FAILS", "")
 
@@ -78,6 +82,14 @@ if sys.argv[1] == "--version":
     print("NVIDIA Nsight Systems version " + os.environ.get("STAND_IN_VERSION", "2025.3.2.474-253236389321v0"))
 elif sys.argv[1] == "profile":
     sys.exit(profile(*options(sys.argv[2:])))
+elif sys.argv[1] == "launch":
+    sys.exit(subprocess.call(options(sys.argv[2:])[1]))
+elif sys.argv[1] == "start":
+    Path(os.environ["STAND_IN_SESSION"]).write_text(options(sys.argv[2:])[0]["--output"])
+elif sys.argv[1] == "stop":
+    Path(Path(os.environ["STAND_IN_SESSION"]).read_text() + ".nsys-rep").write_bytes(b"node")
+elif sys.argv[1] == "shutdown":
+    sys.exit(1)
 else:
     found, rest = options(sys.argv[2:])
     sys.exit(export(found, rest[0]))

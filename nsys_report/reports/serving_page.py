@@ -1,0 +1,180 @@
+"""What the report says of a served model under load: what clients saw, what the server counted, and its calls laid over a capture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from nsys_report.reports.model import Column, Notice, Part, Row, Section, Table
+from nsys_report.serving.calls import CallParts, Joined
+from nsys_report.serving.findings import serving_findings
+from nsys_report.serving.load import Figures, ServerTimes
+from nsys_report.units import count, duration
+
+LOAD = (
+    Column("workload", "workload", "name"),
+    Column("streams", "streams", "count"),
+    Column("requests", "requests", "count"),
+    Column("failed", "failed", "count"),
+    Column("tokens", "tokens", "count"),
+    Column("tokens_per_s", "tokens a second", "per_s"),
+    *(
+        Column(f"first_token_{q}_ns", f"first token {q}", "ns", "from sending to the first piece of the answer")
+        for q in ("p50", "p90", "p99")
+    ),
+    *(Column(f"between_tokens_{q}_ns", f"between {q}", "ns", "between two pieces of an answer", 1) for q in ("p50", "p90", "p99")),
+    *(Column(f"latency_{q}_ns", f"whole {q}", "ns", "from sending to the end of the answer", 2) for q in ("p50", "p90", "p99")),
+)
+SERVER = (
+    Column("workload", "workload", "name"),
+    Column("requests", "requests", "count"),
+    Column("executions", "executions", "count", "calls of the model"),
+    Column("mean_batch", "requests in each", "number"),
+    Column("queue_ns", "queue", "ns", "of a request"),
+    Column("input_ns", "input", "ns", "of a request"),
+    Column("compute_ns", "compute", "ns", "of a request"),
+    Column("output_ns", "output", "ns", "of a request"),
+    Column("batches", "executions by batch size", "text"),
+)
+PARTS = ("batching", "queueing", "before", "device", "after", "latency")
+CALLS = (
+    Column("program", "program", "name"),
+    Column("calls", "calls", "count"),
+    Column("rows", "rows each", "number"),
+    *(Column(f"{part}_p50_ns", part, "ns", "median") for part in PARTS),
+    *(Column(f"{part}_{q}_ns", f"{part} {q}", "ns", keep=2) for part in PARTS for q in ("p90", "p99")),
+)
+SLICES = 10
+TIMES = (
+    Column("since_ns", "from", "ns"),
+    Column("calls", "calls", "count"),
+    Column("rows", "rows each", "number"),
+    Column("most", "most rows", "count"),
+)
+ABOUT = (
+    "batching: from a call's first arrival to its last; queueing: from there to its start; before: from the start to the device's first "
+    "activity; device: while it works; after: from its last activity to the call's end."
+)
+
+
+def serving_part(
+    measured: Sequence[Figures], server: Mapping[str, ServerTimes | None], joined: Joined | None, floor_tokens_per_s: float | None
+) -> Part:
+    """One part of a report, from what was measured; `server` by a workload's written form."""
+    sections = [_load(measured, floor_tokens_per_s)]
+    if any(server.values()):
+        sections.append(_server(server))
+    if joined is not None:
+        sections.append(_calls(joined))
+    failures = [
+        Notice("requests-failed", f"{f.failed} of {f.requests} requests of {f.workload.written} failed: {f.failures[0]}")
+        for f in measured
+        if f.failed
+    ]
+    best = max((f for f in measured if f.tokens_per_s), key=lambda f: f.tokens_per_s or 0, default=None)
+    said = f", at most {best.tokens_per_s:,.1f} tokens a second ({best.workload.written})" if best else ""
+    headline = f"{count(sum(f.requests for f in measured))} requests in {count(len(measured))} workloads{said}"
+    found = serving_findings(joined.calls) if joined is not None else ()
+    return Part("served", headline, notices=tuple(failures), findings=found, sections=tuple(sections))
+
+
+def _load(measured: Sequence[Figures], floor: float | None) -> Section:
+    rows = [
+        Row(
+            (
+                f.workload.written,
+                f.workload.streams,
+                f.requests,
+                f.failed,
+                f.tokens,
+                f.tokens_per_s,
+                *(value for s in (f.first_token, f.between_tokens, f.latency) for value in (s.p50, s.p90, s.p99)),
+            )
+        )
+        for f in measured
+    ]
+    guessed = [f.workload.written for f in measured if f.tokens and not f.tokens_are_counted]
+    lines = ["Clients wait for each answer before they send the next request (closed loop)."]
+    if guessed:
+        lines.append(f"The server does not say how many tokens it made of {', '.join(guessed)}: each piece of an answer is taken for one.")
+    lines += [
+        f"{f.workload.written} makes {f.tokens_per_s / floor:.1%} of the {floor:,.0f} tokens a second that its floor allows."
+        for f in measured
+        if floor and f.tokens_per_s
+    ]
+    return Section("load", "What clients saw", tuple(lines), tables=(Table("load", "Requests", LOAD, tuple(rows)),))
+
+
+def _server(server: Mapping[str, ServerTimes | None]) -> Section:
+    rows = [
+        Row(
+            (
+                written,
+                t.requests,
+                t.executions,
+                t.mean_batch,
+                t.queue_ns,
+                t.input_ns,
+                t.compute_ns,
+                t.output_ns,
+                ", ".join(f"{n} of {size}" for size, n in t.batch_sizes.items()) or None,
+            )
+        )
+        for written, t in server.items()
+        if t is not None
+    ]
+    lines = ("The server's own sums, by difference over the workload; its times are of a request, also where several share a call.",)
+    return Section("server", "What the server counted", lines, tables=(Table("server", "Server", SERVER, tuple(rows)),))
+
+
+def _calls(joined: Joined) -> Section:
+    error = "unknown: no execution lies within a call" if joined.error_ns is None else f"{duration(joined.error_ns)} at most"
+    moved = f", after moving the log by {duration(joined.shift_ns)}" if joined.shift_ns else ""
+    lines = (
+        f"{count(len(joined.calls))} calls of the server's log lie within the capture, {count(joined.outside)} outside. "
+        f"The two clocks are tied by the session's start{moved}; error {error}.",
+        ABOUT,
+    )
+    tables = (
+        Table(
+            "calls",
+            "Calls by program",
+            CALLS,
+            tuple(_program_row(p, joined.calls) for p in dict.fromkeys(c.call.program for c in joined.calls)),
+        ),
+        Table("batches", "Batch sizes over time", TIMES, tuple(_slices(joined.calls))),
+    )
+    return Section("calls", "The server's calls in the capture", lines, tables=tables)
+
+
+def _program_row(program: str, calls: Sequence[CallParts]) -> Row:
+    mine = [call for call in calls if call.call.program == program]
+    quantiles = {part: _quantiles([getattr(call, f"{part}_ns") for call in mine]) for part in PARTS}
+    return Row(
+        (
+            program,
+            len(mine),
+            float(np.mean([call.call.rows for call in mine])),
+            *(quantiles[part][0] for part in PARTS),
+            *(quantiles[part][q] for part in PARTS for q in (1, 2)),
+        )
+    )
+
+
+def _quantiles(values: Sequence[int | None]) -> list[float | None]:
+    known = [value for value in values if value is not None]
+    return np.quantile(known, (0.5, 0.9, 0.99)).tolist() if known else [None] * 3
+
+
+def _slices(calls: Sequence[CallParts]) -> list[Row]:
+    """Tenths of the time from the first call to the last; those without a call are left out."""
+    if not calls:
+        return []
+    first, last = calls[0].started_ns, max(call.started_ns for call in calls) + 1
+    places = [(call.started_ns - first) * SLICES // (last - first) for call in calls]
+    found = []
+    for place in sorted(set(places)):
+        rows = [call.call.rows for call, at in zip(calls, places, strict=True) if at == place]
+        found.append(Row((place * (last - first) // SLICES, len(rows), float(np.mean(rows)), max(rows))))
+    return found
