@@ -178,15 +178,15 @@ def _join(capture: Path, analysis: Analysis, timeline: Path) -> Joined:
 
 def _deliver(served: Served, analysis: Analysis | None, joined: Joined | None, options: Mapping[str, Any]) -> None:
     """The page of the load, and the capture's own after it."""
-    from nsys_report import __version__
     from nsys_report.cli.outputs import OUTPUTS, Finished
     from nsys_report.cli.report import deliver
     from nsys_report.reports.build import TOP, build_report
     from nsys_report.reports.model import Report
     from nsys_report.reports.serving_page import serving_part
+    from nsys_report.version import __version__
 
     made_by = f"nsys-report {__version__}"
-    parts = build_report([analysis.subject()], made_by, TOP).parts if analysis is not None else ()
+    parts = build_report([analysis], made_by, TOP).parts if analysis is not None else ()
     part = serving_part(served.measured, served.server, joined, _floor(analysis))
     analyses = {parts[0].name: analysis} if analysis is not None else {}
     wanted = [(output, path) for output in OUTPUTS if (path := options.get(output.key)) is not None]
