@@ -79,6 +79,7 @@ NSYS_REPORT: dict[str, str] = {
     "history/": "errors.py units.py stepbench/result.py session.py | filelock ruptures numpy",
     "profiling/hook/": "| jax",
     "profiling/": "errors.py capture/ session.py profiling/hook/ | pyarrow",
+    "serving/": "errors.py units.py fact.py capture/session.py findings/model.py profiling/ | httpx numpy pyarrow",
     # What renders takes the finished report, and computes nothing.
     "reports/model.py": "units.py fact.py findings/model.py",
     "reports/arrays.py": "| numpy pyarrow",
@@ -94,10 +95,11 @@ NSYS_REPORT: dict[str, str] = {
     "reports/terminal_page.py": "units.py findings/model.py reports/model.py | rich",
     # What builds chooses what is shown.
     "reports/": "hlo_mapping/dump/ hlo_mapping/summary.py units.py fact.py capture/model.py capture/health.py"
-    " analysis/ findings/ session.py comparison/model.py history/ profiling/passes.py | numpy pyarrow",
+    " analysis/ findings/ session.py comparison/model.py history/ profiling/passes.py serving/ | numpy pyarrow",
     "reports/pictures/": "units.py joined.py analysis/ceilings.py session.py reports/ reports/arrays.py reports/lanes.py | numpy pyarrow",
     "reports/figures/": "units.py reports/palette.py reports/scales.py reports/export.py reports/pictures/model.py | matplotlib numpy",
-    "reports/html/": "hlo_mapping/ir.py hlo_mapping/text/printer.py units.py fact.py analysis/ceilings.py session.py comparison/model.py history/trend.py"
+    "reports/html/": "hlo_mapping/ir.py hlo_mapping/text/printer.py units.py fact.py analysis/ceilings.py"
+    " session.py comparison/model.py history/trend.py"
     " reports/model.py reports/palette.py reports/scales.py reports/finding_page.py reports/export.py reports/ reports/pictures/"
     " | bokeh jinja2 markupsafe numpy",
     "reports/perfetto/": "units.py joined.py analysis/results.py reports/arrays.py reports/lanes.py | numpy perfetto pyarrow",
@@ -113,8 +115,9 @@ NSYS_REPORT: dict[str, str] = {
     "benching/": "errors.py history/ notebook.py",
     "__init__.py": "version.py profiling/window.py stepbench/benchmark.py notebook.py diffing.py",
     "cli/": "hlo_mapping/errors.py hlo_mapping/dump/ hlo_mapping/classification/overrides.py hlo_mapping/summary.py"
-    " version.py errors.py units.py role_files.py capture/__init__.py measuring/ analysis/ceilings.py analysis/whatif.py"
-    " selection.py profiling/ reports/model.py reports/export.py reports/csv_files.py reports/markdown.py reports/terminal_page.py reports/"
+    " version.py errors.py units.py role_files.py capture/__init__.py capture/session.py measuring/ analysis/ceilings.py analysis/whatif.py"
+    " selection.py profiling/ serving/ reports/model.py reports/export.py reports/csv_files.py"
+    " reports/markdown.py reports/terminal_page.py reports/"
     " reports/pictures/ reports/figures/ reports/html/ reports/perfetto/ notebook.py anonymize/ assertions/ diffing.py"
     " history/ benching/ | click rich",
     "__main__.py": "cli/app.py",
