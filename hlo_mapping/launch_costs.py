@@ -177,7 +177,7 @@ def new_bytes(launch: Launch, node: int) -> int:
     graph, contents, roles = launch.program.graph, launch.program.contents, launch.program.roles
     node = _within(launch, node)
     if graph.ops[node] == "concatenate":
-        return sum(graph.shapes[i].byte_size for i in graph.inputs[node] if contents.version[i] < 0)
+        return sum(_new_part(launch, i) for i in graph.inputs[node])
     if graph.ops[node] == "select":
         fresh = [before_broadcast(graph, i)[0] for i in graph.inputs[node][1:] if contents.version[i] < 0]
         return sum(graph.count(i) for i in fresh) * BITS[graph.shapes[node].element_type] // 8
@@ -190,6 +190,15 @@ def new_bytes(launch: Launch, node: int) -> int:
         new += new_bytes(launch, update) if nested else graph.shapes[update].byte_size
         node = _within(launch, graph.inputs[node][0])
     return new
+
+
+def _new_part(launch: Launch, node: int) -> int:
+    """New entries in a part of a cache that is put together again: a fresh part whole, of an updated one what the launch updates."""
+    graph, contents = launch.program.graph, launch.program.contents
+    if contents.version[node] < 0:
+        return graph.shapes[node].byte_size
+    here = launch.kernel.first <= node < launch.kernel.end
+    return new_bytes(launch, node) if here and contents.written[node] else 0
 
 
 def _within(launch: Launch, node: int) -> int:

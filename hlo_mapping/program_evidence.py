@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
 from math import prod
 
 from hlo_mapping.classification.contents import Write
+from hlo_mapping.classification.iteration import as_made, made_of
 from hlo_mapping.classification.kinds import WEIGHTS
 from hlo_mapping.classification.rules import Program
 from hlo_mapping.classification.uses import elementwise_back
@@ -13,7 +13,7 @@ from hlo_mapping.costs.products import Product, batch_sizes, numbers_in
 from hlo_mapping.costs.traffic import combiner
 from hlo_mapping.dataflow import Graph
 from hlo_mapping.kernel_kinds import kind_of_target
-from hlo_mapping.opcodes import ELEMENTWISE, RESHAPING
+from hlo_mapping.opcodes import RESHAPING
 from hlo_mapping.shape import INDEX_TYPES
 
 
@@ -45,28 +45,6 @@ def _dimensions(graph: Graph, product: int) -> tuple[int, ...]:
     """A product's dimensions, without those of the slices of a sum in parts."""
     shape = next(iter(graph.shapes[product].leaves)).dimensions
     return shape[len(batch_sizes(graph, product)) :] if graph.ops[product] == "dot" else shape
-
-
-def accepts_or_rejects(program: Program, number: int) -> bool:
-    """Whether a loop's new state is kept or dropped as a whole, by one truth value that random bits decide."""
-    graph = program.graph
-    for phi in graph.loops[number].phis:
-        if len(graph.inputs[phi]) < 2 or graph.shapes[phi].element_type in INDEX_TYPES or graph.count(phi) < 2:
-            continue
-        for node in _back(graph, graph.inputs[phi][1:], ()):
-            if graph.ops[node] == "select" and _one_choice(graph, graph.inputs[node][0]) and _is_random(graph, graph.inputs[node][0]):
-                return True
-    return False
-
-
-def _one_choice(graph: Graph, node: int) -> bool:
-    """Whether a condition is one truth value, spread over all elements."""
-    return graph.count(as_made(graph, node)) == 1
-
-
-def _is_random(graph: Graph, node: int) -> bool:
-    """Whether a value is made of random bits: XLA's generators, or threefry's rotations that are written out."""
-    return any(graph.ops[n].startswith("rng") or graph.ops[n] == "xor" for n in _back(graph, (node,), ()))
 
 
 def new_positions(program: Program) -> int:
@@ -119,16 +97,6 @@ def _projected(program: Program, node: int) -> int:
     return node
 
 
-def as_made(graph: Graph, node: int) -> int:
-    """What a value was before changes of type, order and number of equal elements."""
-    while graph.ops[node] in RESHAPING or graph.ops[node] == "broadcast":
-        node = graph.inputs[node][0]
-    return node
-
-
-_CARRYING = ELEMENTWISE | {"leaf", "slice", "dynamic-slice", "dynamic-update-slice", "gather", "concatenate", "broadcast", "pad", "phi"}
-
-
 def feeds_back(program: Program, number: int) -> bool:
     """Whether a loop looks up, in a table of the model, ids that its last iteration chose among many."""
     graph, loop = program.graph, program.graph.loops[number]
@@ -138,7 +106,7 @@ def feeds_back(program: Program, number: int) -> bool:
     for node, table in program.uses.lookups:
         if loop.first <= node < loop.end and program.kinds.kind[table] == WEIGHTS:
             ids = graph.inputs[node][1:]
-            if any(p in chosen for p in _back(graph, ids, chosen)):
+            if any(p in chosen for p in made_of(graph, ids, chosen)):
                 return True
     return False
 
@@ -147,7 +115,7 @@ def _is_choice(graph: Graph, node: int) -> bool:
     """Whether integers come from the place of a largest value, or from a sort."""
     if graph.shapes[node].element_type not in INDEX_TYPES:
         return False
-    return any(_chooses(graph, n) for n in _back(graph, (node,), ()))
+    return any(_chooses(graph, n) for n in made_of(graph, (node,), ()))
 
 
 def _chooses(graph: Graph, node: int) -> bool:
@@ -157,16 +125,3 @@ def _chooses(graph: Graph, node: int) -> bool:
     return op in ("sort", "topk") or (
         op == "custom-call" and kind_of_target(graph.instructions[node].custom_call_target).detail in ("sampling", "sort")
     )
-
-
-def _back(graph: Graph, start: Iterable[int], stop: Collection[int]) -> set[int]:
-    """Everything that values are made of by moving and combining elements, up to and with what does more, and `stop`."""
-    stack, seen = list(start), set[int]()
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node not in stop and graph.ops[node] in _CARRYING:
-            stack.extend(graph.inputs[node])
-    return seen

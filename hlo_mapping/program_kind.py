@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from hlo_mapping.classification.evidence import STATE, WEIGHT
 from hlo_mapping.classification.kinds import WEIGHTS
 from hlo_mapping.classification.rules import Program
-from hlo_mapping.program_evidence import accepts_or_rejects, as_made, feeds_back, is_backward, new_positions, returns_keys, trains
+from hlo_mapping.program_evidence import feeds_back, is_backward, new_positions, returns_keys, trains
 from hlo_mapping.shape import INDEX_TYPES
 
 Kind: TypeAlias = Literal["decoding", "prefill", "training", "inference", "other"]
@@ -118,33 +118,12 @@ def _decide(program: Program, signs: _Signs) -> tuple[Kind, float, list[str]]:
         return training
     if (serving := _serving(program, signs)) is not None:
         return serving
+    if reason := program.roles.no_model:
+        return "other", 0.8, [reason]
     if not signs.weights:
         return "other", 0.9, ["nothing in it is a model's parameter"]
-    if (iterated := _iterates(program)) is not None:
-        return iterated
     said = ["model parameters meet activations, and nothing updates them"]
-    return "inference", 0.9 if len(_multiplied(program)) > 1 else 0.6, said
-
-
-def _iterates(program: Program) -> tuple[Kind, float, list[str]] | None:
-    """A sampler or solver: what it iterates on meets arrays that no layers are made of."""
-    if any(accepts_or_rejects(program, loop) for loop in range(len(program.graph.loops))):
-        return "other", 0.8, ["a loop keeps or drops its new state as a whole against a random number, as Markov chains do"]
-    homes = {program.graph.kernel[n] for n in _weight_products(program)}
-    if len(_multiplied(program)) == 1 and any(program.graph.kernels[k].loop >= 0 for k in homes if k >= 0):
-        return "other", 0.7, ["every iteration of a loop multiplies with the same one array, as solvers do"]
-    return None
-
-
-def _multiplied(program: Program) -> frozenset[int]:
-    """The parameters (and folded constants) that products take as weights."""
-    graph, contents, found = program.graph, program.contents, set[int]()
-    for node in _weight_products(program):
-        product = program.uses.products[node]
-        for operand in (product.left, product.right):
-            if program.kinds.kind[operand] == WEIGHTS:
-                found.update(contents.sources(contents.pure[operand]) or [as_made(graph, operand)])
-    return frozenset(found)
+    return "inference", 0.9 if any(True for _ in _weight_products(program)) else 0.6, said
 
 
 def _training(program: Program) -> tuple[Kind, float, list[str]] | None:

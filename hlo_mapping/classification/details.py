@@ -38,7 +38,7 @@ def other_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]
 def is_norm(graph: Graph, kernel: Kernel, ops: frozenset[str]) -> bool:
     """Whether a launch sums features for a root, or takes the root of such a sum: of a distance in space there are few to sum."""
     nodes = range(kernel.first, kernel.end)
-    if ops & ROOTS and any(graph.ops[n] in ROOTS and _of_mean(graph, graph.inputs[n][0]) for n in nodes):
+    if ops & ROOTS and any(graph.ops[n] in ROOTS and _of_mean(graph, graph.inputs[n][0]) and _is_applied(graph, n) for n in nodes):
         return True
     return any(graph.ops[n] == "reduce" and _sums_features(graph, n) and _feeds_root(graph, n) for n in nodes)
 
@@ -111,11 +111,31 @@ def _feeds_root(graph: Graph, node: int, steps: int = 10) -> bool:
     if steps == 0:
         return False
     for user in graph.users[node]:
-        if graph.ops[user] in ROOTS:
+        if graph.ops[user] in ROOTS and _is_applied(graph, user):
             return True
         if graph.ops[user] in _SCALAR_STEPS and graph.count(user) <= graph.count(node) and _feeds_root(graph, user, steps - 1):
             return True
     return False
+
+
+def _is_applied(graph: Graph, root: int) -> bool:
+    """Whether a root scales an array that has more elements, in the same iteration: an error's or step's size scales none."""
+    stack, seen = [root], set[int]()
+    while stack:
+        node = stack.pop()
+        for user in graph.users[node]:
+            op = graph.ops[user]
+            if op in ("multiply", "divide") and any(
+                graph.count(i) > graph.count(root) for i in graph.inputs[user] if i not in seen and i != node
+            ):
+                return True
+            if user > node and user not in seen and op in _SCALING:
+                seen.add(user)
+                stack.append(user)
+    return False
+
+
+_SCALING = _SCALAR_STEPS | {"slice", "concatenate", "pad", "custom-call", "maximum", "select"}
 
 
 def _rotates(graph: Graph, kinds: Kinds, node: int) -> bool:

@@ -33,6 +33,8 @@ class Roles:
     """Products of activations whose result a parameter is updated by."""
     replaced: set[int] = field(default_factory=set)
     """Parameters that an output of their size is computed from element by element."""
+    no_model: str = ""
+    """What says that the program iterates without a model; "" where nothing does."""
     updates: set[int] = field(default_factory=set)
     """Nodes between a gradient and the new version of a parameter or its moments."""
 
@@ -43,6 +45,13 @@ class Roles:
     def give(self, node: int, role: str, why: str) -> None:
         if node not in self.role:
             self.role[node], self.why[node] = role, why
+
+    def take_from_model(self, why: str) -> None:
+        """What was taken for weights enters as input: the program has no model."""
+        self.no_model = why
+        for node in [n for n, role in self.role.items() if role == WEIGHT]:
+            self.role[node], self.why[node] = INPUT, why
+        self.constants.clear()
 
 
 def folded(graph: Graph, node: int) -> int:

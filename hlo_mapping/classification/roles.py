@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hlo_mapping.classification.caches import find_caches, find_read_only_caches
 from hlo_mapping.classification.contents import Contents, trace
 from hlo_mapping.classification.evidence import INPUT, KV_CACHE, ROLES, STATE, WEIGHT, Roles, find_constants, returned
+from hlo_mapping.classification.iteration import why_no_model
 from hlo_mapping.classification.overrides import RoleOverrides
 from hlo_mapping.classification.training import find_returned_gradients, find_trained
 from hlo_mapping.classification.uses import Uses, elementwise_back, find_uses
@@ -74,6 +75,8 @@ def infer_roles(graph: Graph, contents: Contents, uses: Uses, overrides: RoleOve
         find_groups(graph, contents, uses, roles)
         if not roles.trained:
             find_returned_gradients(graph, contents, uses, halves, roles)
+    if overrides is None and (why := why_no_model(graph, contents, uses, roles)):
+        roles.take_from_model(why)
     _rest(graph, contents, uses, roles)
     return roles
 

@@ -6,6 +6,7 @@ from hlo_mapping.classification.contents import MIXED, Contents
 from hlo_mapping.classification.evidence import WEIGHT, Roles, partners_of
 from hlo_mapping.classification.uses import Uses, elementwise_back
 from hlo_mapping.costs.products import Product, before_broadcast
+from hlo_mapping.costs.traffic import combiner
 from hlo_mapping.dataflow import Graph
 from hlo_mapping.shape import INDEX_TYPES
 
@@ -15,7 +16,7 @@ def find_trained(graph: Graph, c: Contents, uses: Uses, halves: dict[int, int], 
 
     A matrix's gradient is the product of its own input and an activation's gradient: of two mixed values, or, where the matrix meets
     another parameter directly (the program's input), of that parameter and a mixed value. Once a matrix is trained, so is any vector
-    that the forward pass uses and that is replaced in the same way.
+    that the forward pass uses and that is replaced in the same way. A table's gradient is a sum scattered to the rows that were looked up.
     """
     chains: list[tuple[set[int], set[int], set[int]]] = []
     for output in graph.outputs:
@@ -30,10 +31,11 @@ def find_trained(graph: Graph, c: Contents, uses: Uses, halves: dict[int, int], 
     inside = set().union(*(seen for seen, _, _ in chains)) if chains else set()
     used = _forward_uses(graph, c, uses, inside)
     partners = partners_of(c, uses, roles)
-    for _, ends, replaced in chains:
+    tables = {n for _, table in uses.lookups for n in c.sources(c.pure[table])}
+    for seen, ends, replaced in chains:
         for parameter in replaced & used:
-            found = {e for e in ends if _is_gradient(c, roles, uses.products[e], parameter, partners)}
-            if found:
+            by_product = any(_is_gradient(c, roles, uses.products[e], parameter, partners) for e in ends)
+            if by_product or (parameter in tables and _is_scattered(graph, seen, parameter)):
                 roles.trained.add(parameter)
     matrices = set(roles.trained)
     for seen, _, replaced in chains if matrices else ():
@@ -44,6 +46,18 @@ def find_trained(graph: Graph, c: Contents, uses: Uses, halves: dict[int, int], 
             roles.gradients |= {e for e in ends if not _operand_sources(c, uses.products[e]) & roles.trained}
     for node in sorted(roles.trained):
         roles.give(node, WEIGHT, "used by the forward pass, and updated as a whole by a gradient")
+
+
+LEAST_FEATURES = 8
+"""Columns from which on rows that are looked up and summed into are an embedding's, and not places or forces in space."""
+
+
+def _is_scattered(graph: Graph, chain: set[int], table: int) -> bool:
+    """Whether an update adds up rows in the shape of a table."""
+    shape = graph.shapes[table].dimensions
+    if len(shape) < 2 or shape[-1] < LEAST_FEATURES:
+        return False
+    return any(graph.ops[n] == "scatter" and combiner(graph, n) == "add" and graph.shapes[n].dimensions == shape for n in chain)
 
 
 def _is_gradient(c: Contents, roles: Roles, product: Product, parameter: int, partners: dict[int, set[int]]) -> bool:

@@ -548,3 +548,9 @@ def test_what_a_collective_gathers_together_stays_apart() -> None:
         )
     )
     assert [found[n]["kernel_class"] for n in ("h", "all", "y")] == ["weights", "other", "weights"]
+
+
+def test_the_root_of_an_error_is_no_norm() -> None:
+    """An adaptive step's error is a root of a mean, and scales a step size alone; a power iteration's root scales the vector."""
+    assert in_class(program_rows("ode"), "other", "norm") == set()
+    assert len(in_class(program_rows("power_iteration"), "other", "norm")) == 1

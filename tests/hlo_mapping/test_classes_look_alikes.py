@@ -44,6 +44,7 @@ def test_slices_of_a_window_are_read_from_the_cache() -> None:
 def test_a_cache_that_the_program_makes_itself() -> None:
     """64 places x 4 heads x 64 in bf16 are 32,768 bytes of keys, as many of values; eight layers make one array, which is written whole."""
     (write,) = of("generate_stacked", "kv_write", "update")
+    assert write["kv_write_bytes"] == 8 * 2 * 4 * 64 * 2  # a key and a value of four heads of 64 in bf16, in each of eight layers
     assert write["bytes_accessed"] >= 8 * 2 * 32_768
     # one a layer, which spreads 4 heads to 16
     assert [row["kv_read_bytes"] for row in of("generate_stacked", "kv_gather")] == [2 * 32_768] * 8

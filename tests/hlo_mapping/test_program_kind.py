@@ -6,20 +6,21 @@ import functools
 
 import pytest
 
+from hlo_mapping.classification.roles import parameter_roles
 from hlo_mapping.facts import analyze_module
 from hlo_mapping.program_kind import ProgramKind
 from hlo_mapping.text.parser import parse_module
-from tests.hlo_mapping.hlo_samples import captured, program, text, without_names
+from tests.hlo_mapping.hlo_samples import captured, in_class, program, program_rows, text, without_names
 
 DECODING = """beam big_decode contiguous contiguous_b1 generate_fresh kv_fp8 kv_int8 mla_absorbed mla_naive one_hot_write paged_b8
     scan_cache scan_layers_decode sliding_relayout sliding_roll spec_loop speculative tied tp_decode window_decode cross_attention
     generate_stacked soft_capped"""
 PREFILL = "prefill_static prefill"
 TRAINING = """conv_train dp_train fsdp grads_only lstm_train_cond mlp_grads mlp_sgd moe_train resnet_train rnn_train
-    scan_train transformer_train sgd_scan gnn_train vit_remat gan_train muon contrastive recommender"""
+    scan_train transformer_train sgd_scan gnn_train vit_remat gan_train muon contrastive recommender table_sgd"""
 INFERENCE = """closed_over convnet embedding_bag encoder flash_scan gnn gru_step int4 lora lstm lstm_cond mamba_step mixed_precision mlp_b1
     moe_decode moe_dense offloaded packed4 unet_attn unet_like whisper_enc ranking retention"""
-OTHER = "n_body attention_only collectives fft index_array insert_cache sort_big hmc power_iteration ode"
+OTHER = "n_body attention_only collectives fft index_array insert_cache sort_big hmc power_iteration ode chains"
 KINDS = [
     (name, kind)
     for kind, names in (("decoding", DECODING), ("prefill", PREFILL), ("training", TRAINING), ("inference", INFERENCE), ("other", OTHER))
@@ -104,3 +105,54 @@ def test_positions_of_a_step() -> None:
     assert kind_of("paged_b8").positions_per_step == 1  # eight sequences, one position each
     assert of_capture("serve", "jit_prefill_chunk").positions_per_step == 256
     assert kind_of("sgd_scan").positions_per_step is None
+
+
+@pytest.mark.parametrize("name", ["hmc", "chains", "power_iteration", "ode", "n_body"])
+def test_what_iterates_without_a_model_has_no_weights(name: str) -> None:
+    assert not kind_of(name).has_weights
+    assert in_class(program_rows(name), "weights") == set()
+    assert {p.role for p in parameter_roles(program(name))} <= {"input", "state"}
+
+
+def test_a_recurrent_cell_of_one_matrix_is_a_model() -> None:
+    """What tells it from a power iteration is that a layer's activation follows the product."""
+    cell = """
+HloModule m, is_scheduled=true
+
+%tanh (p: f32[64]) -> f32[64] {
+  %p = f32[64] parameter(0)
+  ROOT %t = f32[64] BEND(%p)
+}
+
+%body (s: (s32[], f32[64,64], f32[64])) -> (s32[], f32[64,64], f32[64]) {
+  %s = (s32[], f32[64,64], f32[64]) parameter(0)
+  %i = s32[] get-tuple-element(%s), index=0
+  %w = f32[64,64] get-tuple-element(%s), index=1
+  %h = f32[64] get-tuple-element(%s), index=2
+  %one = s32[] constant(1)
+  %next = s32[] add(%i, %one)
+  %dot = f32[64] dot(%w, %h), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  %new = f32[64] fusion(%dot), kind=kLoop, calls=%tanh
+  ROOT %t = (s32[], f32[64,64], f32[64]) tuple(%next, %w, %new)
+}
+
+%cond (s: (s32[], f32[64,64], f32[64])) -> pred[] {
+  %s = (s32[], f32[64,64], f32[64]) parameter(0)
+  %i = s32[] get-tuple-element(%s), index=0
+  %n = s32[] constant(9)
+  ROOT %l = pred[] compare(%i, %n), direction=LT
+}
+
+ENTRY %main (w: f32[64,64], h: f32[64]) -> (s32[], f32[64,64], f32[64]) {
+  %w = f32[64,64] parameter(0)
+  %h = f32[64] parameter(1)
+  %z = s32[] constant(0)
+  %t = (s32[], f32[64,64], f32[64]) tuple(%z, %w, %h)
+  ROOT %while = (s32[], f32[64,64], f32[64]) while(%t), condition=%cond, body=%body
+}
+"""
+    assert {op: _role_of_first(cell.replace("BEND", op)) for op in ("tanh", "negate")} == {"tanh": "weight", "negate": "input"}
+
+
+def _role_of_first(source: str) -> str:
+    return parameter_roles(parse_module(source))[0].role
