@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import functools
-from collections.abc import Callable
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Generator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -45,3 +50,35 @@ def capture() -> Callable[[str], Capture]:
         return open_capture(FIXTURES / name / "capture.sqlite")
 
     return opened
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """A test whose assertions all stand in loops and that reaches none of them proves nothing: it fails."""
+    lines = _assertions_in_loops(item.function) if isinstance(item, pytest.Function) else frozenset()
+    if not lines or sys.gettrace() is not None:
+        return (yield)
+    code, reached = inspect.unwrap(item.function).__code__, set[int]()
+
+    def within(frame: FrameType, event: str, _argument: object) -> object:
+        reached.add(frame.f_lineno)
+        return within
+
+    sys.settrace(lambda frame, event, argument: within if frame.f_code is code else None)
+    try:
+        yield
+    finally:
+        sys.settrace(None)
+    if not reached & lines:
+        pytest.fail("it asserted nothing: what it loops over is empty", pytrace=False)
+
+
+@functools.cache
+def _assertions_in_loops(function: Callable[..., object]) -> frozenset[int]:
+    """The lines of a test's assertions where every one of them stands in a loop over what may be empty; none where one always runs."""
+    source, first = inspect.getsourcelines(inspect.unwrap(function))
+    tree = ast.parse(textwrap.dedent("".join(source)))
+    loops = [loop for loop in ast.walk(tree) if isinstance(loop, ast.For) and not isinstance(loop.iter, (ast.Tuple, ast.List))]
+    inside = {node.lineno for loop in loops for node in ast.walk(loop) if isinstance(node, ast.Assert)}
+    every = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.Assert)}
+    return frozenset(line + first - 1 for line in inside) if inside == every else frozenset()

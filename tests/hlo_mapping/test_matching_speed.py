@@ -22,9 +22,9 @@ def looped(trips: int) -> list[Launch]:
 
 
 def seconds(launches: Sequence[Launch], *programs: Program) -> tuple[float, list[tuple[str, int, int]]]:
-    start = time.perf_counter()
+    start = time.process_time()
     _, executions = cut(launches, *programs)
-    return time.perf_counter() - start, executions
+    return time.process_time() - start, executions
 
 
 def test_kernels_that_match_nothing() -> None:

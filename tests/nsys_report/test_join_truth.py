@@ -88,11 +88,12 @@ def test_kernels_inside_a_graph_are_those_of_the_same_program_without() -> None:
     assert {len(s) for s in graph} == {162}
 
 
-@pytest.mark.parametrize("name", ANNOTATED + PROGRAMS)
+@pytest.mark.parametrize("name", ANNOTATED)
 def test_sure_means_right(name: str) -> None:
     truth, blind = kernels(joined(name, True)), kernels(joined(name, False))
     sure = (blind.match_confidence >= 0.99).to_numpy() & (truth.match_method == "nvtx").to_numpy()
     right = truth.hlo_instruction.astype(str).to_numpy() == blind.hlo_instruction.astype(str).to_numpy()
+    assert sure.sum() > 200
     assert right[sure].all()
 
 
