@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import tempfile
 from collections.abc import Mapping
 from contextlib import closing
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from nsys_report.notebook import Analysis
     from nsys_report.serving.calls import Joined
     from nsys_report.serving.drivers import Driver
-    from nsys_report.serving.profile import Served
+    from nsys_report.serving.profile import Served, Session
     from nsys_report.serving.workloads import Workload
 
 EPILOG = """
@@ -131,23 +132,40 @@ def _recorded(
     nsys_path: Path | None,
     wait_s: float,
 ) -> tuple[Served, Analysis | None, Joined | None]:
-    from nsys_report.profiling.environment import program_environment
+    from nsys_report.profiling.command import WITHOUT_NVTX
+    from nsys_report.profiling.run import lost_strings
     from nsys_report.profiling.tool import find_nsys
-    from nsys_report.profiling.window_spec import WindowSpec
-    from nsys_report.serving.profile import Session, export, load_recorded, serving
+    from nsys_report.serving.profile import Session
 
     if not server:
         raise click.UsageError("--mode nsys starts the server itself: give --server COMMAND")
-    session = Session(find_nsys(nsys_path), folder / "capture")
+    nsys = find_nsys(nsys_path)
+    served, capture = _run_under(Session(nsys, folder / "capture"), driver, server, chosen, workloads, folder, wait_s)
+    if lost_strings(capture):
+        click.echo("nsys's importer stumbled over NVTX ranges and lost CUDA tables; serving once more without NVTX", err=True)
+        shutil.rmtree(folder / "xla_dump")
+        for log in folder.glob("program_*.json"):
+            log.unlink()
+        served, capture = _run_under(Session(nsys, folder / "capture", WITHOUT_NVTX), driver, server, chosen, workloads, folder, 0.0)
+    analysis = _analyze(capture, folder / "xla_dump")
+    return served, analysis, _join(capture, analysis, Path(chosen["timeline"])) if chosen["timeline"] else None
+
+
+def _run_under(
+    session: Session, driver: Driver, server: list[str], chosen: Mapping[str, Any], workloads: list[Workload], folder: Path, wait_s: float
+) -> tuple[Served, Path]:
+    """One life of the server under nsys: what came of the load, and the export."""
+    from nsys_report.profiling.environment import program_environment
+    from nsys_report.profiling.window_spec import WindowSpec
+    from nsys_report.serving.profile import export, load_recorded, serving
+
     dump = folder / "xla_dump"
     dump.mkdir()
     environment = {**os.environ, **program_environment(os.environ, dump, folder / "program_{pid}.json", WindowSpec())}
     with serving(driver, server, environment, folder / "server.log", chosen["ready"], session):
         _wait_for_idleness(wait_s)
         served = load_recorded(driver, workloads, chosen["repeats"], session.recording(environment))
-    capture = export(session)
-    analysis = _analyze(capture, dump)
-    return served, analysis, _join(capture, analysis, Path(chosen["timeline"])) if chosen["timeline"] else None
+    return served, export(session)
 
 
 def _lay_over(capture: Path, dump: Path | None, chosen: Mapping[str, Any], options: Mapping[str, Any]) -> int:

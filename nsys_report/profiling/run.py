@@ -114,7 +114,19 @@ def _lost(found: Run, said: str) -> bool:
         check_capture(found.plan.export)
     except InputError:
         return True
-    return LOST_STRINGS in said
+    return LOST_STRINGS in said or lost_strings(found.plan.export)
+
+
+def lost_strings(export: Path) -> bool:
+    """Whether the importer says in the export that it stumbled over NVTX ranges: what came after, kernels above all, is missing."""
+    from nsys_report.capture.opening import open_source
+    from nsys_report.capture.tables import read_diagnostics
+
+    source = open_source(export)
+    try:
+        return any(LOST_STRINGS in text for text in read_diagnostics(source)["text"].to_pylist() if text)
+    finally:
+        source.close()
 
 
 def _no_cuda(plan: Plan, said: str) -> InputError:

@@ -119,7 +119,8 @@ def _server(server: Mapping[str, ServerTimes | None]) -> Section:
                 t.compute_ns,
                 t.output_ns,
                 ", ".join(f"{n} of {size}" for size, n in t.batch_sizes.items()) or None,
-            )
+            ),
+            labels=_rounded("mean_batch", t.mean_batch),
         )
         for written, t in server.items()
         if t is not None
@@ -145,7 +146,7 @@ def _calls(joined: Joined) -> Section:
         ),
         Table("batches", "Batch sizes over time", TIMES, tuple(_slices(joined.calls))),
     )
-    return Section("calls", "The server's calls in the capture", lines, tables=tables)
+    return Section("calls", "The server's calls in the capture", lines, tables=tables if joined.calls else ())
 
 
 def _program_row(program: str, calls: Sequence[CallParts]) -> Row:
@@ -158,13 +159,19 @@ def _program_row(program: str, calls: Sequence[CallParts]) -> Row:
             float(np.mean([call.call.rows for call in mine])),
             *(quantiles[part][0] for part in PARTS),
             *(quantiles[part][q] for part in PARTS for q in (1, 2)),
-        )
+        ),
+        labels=_rounded("rows", float(np.mean([call.call.rows for call in mine]))),
     )
 
 
 def _quantiles(values: Sequence[int | None]) -> list[float | None]:
     known = [value for value in values if value is not None]
     return np.quantile(known, (0.5, 0.9, 0.99)).tolist() if known else [None] * 3
+
+
+def _rounded(key: str, value: float | None) -> tuple[tuple[str, str], ...]:
+    """What pages show of a mean of counts."""
+    return () if value is None else ((key, f"{value:.2f}"),)
 
 
 def _slices(calls: Sequence[CallParts]) -> list[Row]:
@@ -176,5 +183,6 @@ def _slices(calls: Sequence[CallParts]) -> list[Row]:
     found = []
     for place in sorted(set(places)):
         rows = [call.call.rows for call, at in zip(calls, places, strict=True) if at == place]
-        found.append(Row((place * (last - first) // SLICES, len(rows), float(np.mean(rows)), max(rows))))
+        mean = float(np.mean(rows))
+        found.append(Row((place * (last - first) // SLICES, len(rows), mean, max(rows)), labels=_rounded("rows", mean)))
     return found

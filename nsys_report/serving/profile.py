@@ -35,9 +35,10 @@ class Session:
     nsys: Nsys
     record: Path
     """Without its ending, which nsys adds."""
+    traces: str = "cuda,nvtx"
 
     def launch_command(self, server: Sequence[str]) -> list[str]:
-        traces = ["--trace=cuda,nvtx", "--cuda-graph-trace=node", "--trace-fork-before-exec=true"]
+        traces = [f"--trace={self.traces}", "--cuda-graph-trace=node", "--trace-fork-before-exec=true"]
         return [self.nsys.path, "launch", f"--session-new={SESSION}", *traces, *server]
 
     def start(self, environment: Mapping[str, str]) -> None:

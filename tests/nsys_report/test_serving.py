@@ -62,13 +62,15 @@ def test_a_server_is_started_loaded_and_ended(driver: str, tmp_path: Path, capfd
     assert calls.skipped == 0 and {call.program for call in calls.calls} == {"prefill", "decode"}
 
 
+@pytest.mark.parametrize("fails", ["", "strings"])
 def test_the_first_repeat_is_recorded_under_nsys(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     nsys = tmp_path / "nsys"
     nsys.write_text(f"#!{sys.executable}\n" + SERVER.with_name("stand_in_nsys.py").read_text())
     nsys.chmod(0o755)
     monkeypatch.setenv("STAND_IN_EXPORT", str(FIXTURES / "decode/capture.sqlite"))
+    monkeypatch.setenv("STAND_IN_FAILS", fails)
     monkeypatch.setenv("STAND_IN_SESSION", str(tmp_path / "session"))
     monkeypatch.delenv("XLA_FLAGS", raising=False)
     monkeypatch.setenv("V2_SERVER_MODEL", "numpy")  # a dump of programs for a CPU is none of a GPU's capture
@@ -76,8 +78,8 @@ def test_the_first_repeat_is_recorded_under_nsys(
     options = ["--server", f"{sys.executable} {SERVER} {port}", "--url", f"http://127.0.0.1:{port}", "--model", "small", "--wait", "0"]
     recorded = ["--mode", "nsys", "--nsys", str(nsys), "--keep", str(kept), "--workload", "decode:4:3:2", "--repeats", "1"]
     assert run(["serve-profile", *options, *recorded]) == 0
-    out = capfd.readouterr().out
-    assert "WHAT CLIENTS SAW" in out and "jit_decode_step" in out
+    out, err = capfd.readouterr()
+    assert "WHAT CLIENTS SAW" in out and "jit_decode_step" in out and ("without NVTX" in err) == bool(fails)
     assert (kept / "capture.sqlite").exists() and (kept / "server.log").exists()
 
 

@@ -25,10 +25,14 @@ try:
 
     def jitted(function):
         return jax.jit(function)
+
+    on_device = jax.device_put
 except ImportError:
 
     def jitted(function):
         return function
+
+    on_device = list
 
 
 class Model:
@@ -36,7 +40,7 @@ class Model:
 
     def __init__(self, log):
         random = np.random.default_rng(0)
-        self.weights = [random.normal(size=(WIDTH, WIDTH)).astype(np.float32) / 16 for _ in range(LAYERS)]
+        self.weights = on_device([random.normal(size=(WIDTH, WIDTH)).astype(np.float32) / 16 for _ in range(LAYERS)])
 
         def prefill(weights, x):
             for w in weights:
