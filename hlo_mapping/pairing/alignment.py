@@ -22,6 +22,8 @@ LEAST_ALIKE = 0.5
 """Share of operations in common (Dice) from which works can be a pair; a choice, made on compiles of one program with other flags."""
 PER_MEMBER = 0.15
 """What each further member of a group must add in matched operations."""
+RENAMED = 0.5
+"""What an operation in common counts that came from other code: enough for works that are alike throughout."""
 KIND_BONUS = 0.1
 UNNAMED = 0.8
 """What an operation in common counts where only one side says which code it came from: rewrites of products lose it."""
@@ -67,21 +69,34 @@ def _followed(came: list[list[tuple[int, int]]], i: int, j: int) -> list[Group]:
 
 
 class _Scorer:
-    """Scores of groups, each distinct pair of works compared once."""
+    """Scores of groups, each distinct pair of works compared once; a group counts only where each of its works fits the other side."""
 
     def __init__(self, before: Sequence[Work], after: Sequence[Work]) -> None:
         self.before, self.after = before, after
-        self.known: dict[tuple[tuple[str, ...], tuple[str, ...]], float] = {}
+        keys = {key: n for n, key in enumerate(dict.fromkeys(w.exact + w.code for w in (*before, *after)))}
+        self.keys = [keys[w.exact + w.code] for w in before], [keys[w.exact + w.code] for w in after]
+        self.pairs: dict[tuple[int, int], tuple[bool, bool]] = {}
+        self.known: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
 
     def score(self, first: int, last: int, start: int, end: int) -> float:
-        """What a group is worth: matched operations; 0 where it is none."""
-        ones, others = self.before[first:last], self.after[start:end]
-        if len({w.depth for w in (*ones, *others)}) > 1:
+        """What a group of one work with one or several is worth: matched operations; 0 where it is none."""
+        side = last - first == 1
+        fits = (self._fits(i, j)[side] for i in range(first, last) for j in range(start, end))
+        if not all(fits):
             return 0.0
-        key = tuple(w.exact + w.code for w in ones), tuple(w.exact + w.code for w in others)
+        key = tuple(self.keys[0][first:last]), tuple(self.keys[1][start:end])
         if key not in self.known:
-            self.known[key] = group_score(ones, others)
+            self.known[key] = group_score(self.before[first:last], self.after[start:end])
         return self.known[key]
+
+    def _fits(self, i: int, j: int) -> tuple[bool, bool]:
+        """Whether most of one work's own operations are found in the other: of that before, and of that after; in loops as deep."""
+        key = self.keys[0][i], self.keys[1][j]
+        if key not in self.pairs:
+            one, other = self.before[i], self.after[j]
+            self.pairs[key] = (_brings(one, other.atoms), _brings(other, one.atoms))
+        same = self.before[i].depth == self.after[j].depth
+        return (same and self.pairs[key][0], same and self.pairs[key][1])
 
 
 def group_score(ones: Sequence[Work], others: Sequence[Work]) -> float:
@@ -110,7 +125,8 @@ def common(left: Counter[Atom], right: Counter[Atom]) -> float:
     for operation, (named, unnamed) in rest[0].items():
         other_named, other_unnamed = rest[1].get(operation, (0, 0))
         soft = min(unnamed, other_named) + min(named, other_unnamed)
-        shared += UNNAMED * soft * weight((operation, ""))
+        renamed = min(named + unnamed - soft, min(named, other_named))
+        shared += (UNNAMED * soft + RENAMED * max(renamed, 0)) * weight((operation, ""))
     return shared
 
 

@@ -47,7 +47,7 @@ class InstructionPair:
 def pair_instructions(before: Sequence[Work], after: Sequence[Work]) -> tuple[InstructionPair, ...]:
     """Every work of both sides in one pair, in the order of the program after, what is gone where it stood."""
     found: dict[int, int] = {}
-    for key in (_exact, _outline):
+    for key in (_exact, _exact_elsewhere, _outline, _outline_elsewhere):
         _pair_alike(before, after, key, found)
     groups: list[Group] = [((i,), (j,)) for i, j in found.items()]
     for ones, others in _stretches(before, after, found):
@@ -61,8 +61,17 @@ def _exact(work: Work) -> str:
     return f"{work.exact} {work.code} {work.depth}"
 
 
+def _exact_elsewhere(work: Work) -> str:
+    """Whatever code it came from: scopes are renamed too."""
+    return f"{work.exact} {work.depth}"
+
+
 def _outline(work: Work) -> str:
     return f"{work.outline} {work.code} {work.depth}"
+
+
+def _outline_elsewhere(work: Work) -> str:
+    return f"{work.outline} {work.depth}"
 
 
 def _pair_alike(before: Sequence[Work], after: Sequence[Work], key: Callable[[Work], str], found: dict[int, int]) -> None:

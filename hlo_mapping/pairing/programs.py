@@ -11,7 +11,7 @@ from hlo_mapping.pairing.work import Work
 
 Key = TypeVar("Key")
 LEAST_ALIKE = 0.7
-"""Share of works in common (Dice over outlines and op_names) from which programs of different names are a pair."""
+"""Share of works in common (Dice over outlines) from which programs of different names are a pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,5 +53,5 @@ def _score(one: Described, other: Described) -> float:
 def _alike(one: Sequence[Work], other: Sequence[Work]) -> float:
     if not one or not other:
         return 0.0
-    left, right = (Counter((w.outline, w.code) for w in works) for works in (one, other))
+    left, right = (Counter(w.outline for w in works) for works in (one, other))
     return 2 * (left & right).total() / (len(one) + len(other))

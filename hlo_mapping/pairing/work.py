@@ -7,6 +7,7 @@ stands there with its shape. Left out is what a compile decides anew or numbers:
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -24,6 +25,7 @@ UNSTABLE = frozenset({"metadata", "backend_config", "calls", "to_apply", "body",
 MOVING = frozenset({"bitcast", "reshape", "broadcast", "transpose", "copy", "constant", "iota", "convert", "phi", "tuple"})
 """Operations that count little when works are compared: every fusion has some."""
 HEAVY = frozenset({"product", "reduce", "scatter", "gather", "sort", "dynamic-update-slice", "reduce-window", "fft", "custom-call"})
+COMPILED = re.compile(r"^(?:p?jit\([^()]*\)/)+")
 SCRATCH = "s8"
 """Element type of the workspace that library calls return beside their result."""
 LIBRARIES = ("gemm", "cublas", "conv", "cudnn", "matmul", "dot")
@@ -50,7 +52,7 @@ class Work:
     elements: int
     """Of the largest array of its result."""
     code: str
-    """The op_name of what it computes; "" where the text has none."""
+    """The op_name of what it computes, from the compiled function on; "" where the text has none."""
 
 
 def works_of(module: Module) -> tuple[Work, ...]:
@@ -71,7 +73,7 @@ def _work(graph: Graph, kernel: Kernel) -> Work:
         _fingerprint(graph, nodes, sizes=False),
         _depth(graph, kernel.loop),
         Counter(
-            (_operation(graph.instructions[n], graph.ops[n]), graph.instructions[n].metadata.op_name)
+            (_operation(graph.instructions[n], graph.ops[n]), scope(graph.instructions[n].metadata.op_name))
             for n in nodes
             if graph.ops[n] != "leaf"
         ),
@@ -123,7 +125,12 @@ def _kind(instruction: Instruction, graph: Graph, nodes: list[int]) -> str:
 
 def _code(instruction: Instruction, graph: Graph, nodes: list[int]) -> str:
     names = (graph.instructions[n].metadata.op_name for n in reversed(nodes) if graph.ops[n] not in NO_WORK)
-    return instruction.metadata.op_name or next((name for name in names if name), "")
+    return scope(instruction.metadata.op_name or next((name for name in names if name), ""))
+
+
+def scope(op_name: str) -> str:
+    """An op_name without the functions that were compiled as a whole: `jit(step)/attention/dot_general` is `attention/dot_general`."""
+    return COMPILED.sub("", op_name)
 
 
 def _depth(graph: Graph, loop: int) -> int:

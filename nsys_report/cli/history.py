@@ -118,8 +118,10 @@ def bench(
     A case has a name, a command (which prints the line of a StepBenchmark, or makes captures) or captures, and how it is treated:
     measured, once (neither compared nor recorded) or skipped, with the reason. A regression is not recorded.
     """
+    from hlo_mapping.errors import HloError
     from nsys_report.benching.cases import read_cases
     from nsys_report.benching.run import measure
+    from nsys_report.errors import InputError, ReportError
     from nsys_report.history.environment import environment
     from nsys_report.history.judging import CaseResult
     from nsys_report.history.store import open_store
@@ -131,21 +133,30 @@ def bench(
     cases = _chosen(found.cases, chosen)
     _check_out(out)
     known, store = environment(labels, found.folder), open_store(path)
-    history, results = store.read(), []
+    history, results, failed = store.read(), [], []
     for case in cases:
         if case.treatment == "skipped":
             results.append(CaseResult(case.name, "skipped", case.reason))
             continue
-        made = measure(case, found.folder, known)
+        try:
+            made = measure(case, found.folder, known)
+            result = _judged(made, history, perturb) if case.treatment == "measured" else None
+        except (ReportError, HloError) as error:
+            results.append(CaseResult(case.name, "failed", f"{error}"))
+            failed.append(error)
+            continue
         if case.treatment == "once":
             plain = tuple((name, _unjudged(value)) for name, value in made.figures.items())
             results.append(CaseResult(case.name, "once", case.reason, made, plain))
             continue
-        result = _judged(made, history, perturb)
+        assert result is not None
         if not (no_record or result.flagged or result.perturbed_ns is not None):
             store.append([made])
         results.append(result)
-    return _finish(results, out, full)
+    code = _finish(results, out, full)
+    if failed:
+        raise InputError("\n".join(str(error) for error in failed), failed[0].hint, "bench")
+    return code
 
 
 def _chosen(cases: Sequence[Any], names: Sequence[str]) -> list[Any]:

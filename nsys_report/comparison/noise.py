@@ -31,6 +31,8 @@ MOST_RUNS = 200
 HOST_QUANTITIES = frozenset({"step_ns", "host_gap_ns", "idle_ns", "copies_ns"})
 LOOSE = 2.0
 """Nothing is called the same that is not known to twice the band of noise."""
+SHARE_OF_HOST = {"copies_ns": 2.0}
+"""Noise of a part of host time by that of all of it: what waits for a copy's result waits elsewhere the next time."""
 TOLERANCE = 2.0
 """A measured band wider than so many assumed ones says nothing of a difference inside it."""
 
@@ -48,7 +50,7 @@ class Noise:
 
     def of(self, key: str, median: float, kernels: float = 0.0) -> float:
         """The assumed noise of a figure, ns; `kernels` is the kernel time in it, which is steadier than the rest."""
-        share = self.host if key in HOST_QUANTITIES else self.kernel
+        share = self.host * SHARE_OF_HOST.get(key, 1.0) if key in HOST_QUANTITIES else self.kernel
         return max(share * abs(median - kernels) + self.kernel * kernels, self.least_ns)
 
 
@@ -66,7 +68,7 @@ def quantity(key: str, before: Sequence[Floats], after: Sequence[Floats], noise:
     """The figure `key`, of samples in ns by capture on each side, of which `kernels` ns are kernel time."""
     ones, others = _filled(before), _filled(after)
     if not ones or not others:
-        return Quantity(key, _total(before), _total(after))
+        return Quantity(key, _total(before), _total(after), verdict="unsure")
     pooled = np.concatenate(ones), np.concatenate(others)
     medians = float(np.median(pooled[0])), float(np.median(pooled[1]))
     low, high = _interval(*pooled)

@@ -55,6 +55,11 @@ def program_setup(before: Samples, after: Samples) -> tuple[Setup, ...]:
     found = [*_flags(before.program, after.program), *_shapes(before.program, after.program)]
     if before.name != after.name:
         found.insert(0, Setup("name", before.name, after.name))
+    found += [
+        Setup(what, before.told.get(what, "none found"), after.told.get(what, "none found"))
+        for what in dict.fromkeys([*before.told, *after.told])
+        if before.told.get(what) != after.told.get(what)
+    ]
     kernels = [_launches(side) for side in (before, after)]
     if kernels[0] != kernels[1]:
         found.append(Setup("launches an execution", *kernels))

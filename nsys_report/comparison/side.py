@@ -43,6 +43,8 @@ class Samples:
     parts: dict[tuple[str, str], NDArray[np.int64]]
     facts: dict[str, dict[str, Any]]
     """Rows of the table of instructions, by name."""
+    told: dict[str, str]
+    """What else the capture tells of the program, in words: how it is launched, its layers."""
     busy: int
     """Time of all its executions: what programs are ranked by."""
 
@@ -88,6 +90,7 @@ def _samples(analysis: Session, module: int) -> Samples | None:
         times,
         parts,
         _facts(results, key.hlo_module, key.program_id),
+        _told(view, results, module, chosen),
         int(ints(table, "busy_time_ns")[0][view.executions.module == module].sum()),
     )
 
@@ -115,6 +118,22 @@ def _instruction_times(view: View, chosen: Ints) -> tuple[tuple[tuple[bool, str]
     names = view.joined.facts["hlo_instruction"].to_pylist() if len(view.joined.facts) else []
     units = tuple((False, names[c]) if c >= 0 else (True, kernels.words[-2 - c] if c < -1 else "unknown") for c in code.tolist())
     return units, sums.astype(np.int64).reshape(len(code), len(chosen))
+
+
+def _told(view: View, results: AnalysisResults, module: int, chosen: Ints) -> dict[str, str]:
+    """How the program's kernels are launched, and in how many layers and iterations."""
+    key = view.modules[module]
+    mine = np.zeros(len(view.executions) + 1, np.bool_)
+    mine[chosen] = True
+    kernels = np.flatnonzero(view.kernel & mine[view.execution])
+    in_graphs = int(ints(view.joined.activities, "graph_node_id")[1][kernels].sum())
+    told = {"kernels in CUDA graphs": "all" if in_graphs == len(kernels) else "none" if not in_graphs else "some"} if len(kernels) else {}
+    for row in results.layers.to_pylist():
+        if (row["hlo_module"], row["program_id"]) == (key.hlo_module, key.program_id):
+            told["layers"] = str(row["layers"] + row["ragged_layers"]) + (
+                f" in {row['iterations']} iterations" if row["iterations"] > 1 else ""
+            )
+    return told
 
 
 def _facts(results: AnalysisResults, module: str | None, number: int | None) -> dict[str, dict[str, Any]]:

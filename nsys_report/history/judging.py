@@ -23,7 +23,7 @@ class CaseResult:
 
     case: str
     treatment: str
-    """measured, once or skipped."""
+    """measured, once, skipped or failed."""
     reason: str = ""
     record: Record | None = None
     judged: tuple[tuple[str, Judged], ...] = ()

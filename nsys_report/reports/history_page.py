@@ -24,10 +24,10 @@ def history_section(results: Sequence[CaseResult], in_full: bool = False) -> Sec
     columns = (
         Column("case", "case", "name"),
         Column("figure", "figure", "name"),
-        Column("value", "this run", "text"),
-        Column("median", "median", "text", "of the last ten records on this GPU"),
-        Column("limit", "limit", "text", "where flagging starts"),
-        Column("records", "records", "count"),
+        Column("value", "this run", "text", "", 1),
+        Column("median", "median", "text", "of the last ten records on this GPU", 3),
+        Column("limit", "limit", "text", "where flagging starts", 2),
+        Column("records", "records", "count", "", 5),
         Column("verdict", "verdict", "text"),
     )
     rows = tuple(row for result in results for row in _rows(result, in_full))
@@ -55,8 +55,9 @@ def _notices(results: Sequence[CaseResult]) -> Iterator[Notice]:
 
 
 def _rows(result: CaseResult, in_full: bool) -> Iterator[Row]:
-    if result.treatment == "skipped":
-        yield Row((result.case, None, None, None, None, None, f"skipped: {result.reason}"))
+    if result.treatment in ("skipped", "failed"):
+        said = result.reason.splitlines()[0] if result.reason else ""
+        yield Row((result.case, None, None, None, None, None, f"{result.treatment}: {said}"))
         return
     for name, judged in result.judged:
         if in_full or judged.flagged or name.rpartition(":")[2] in SHOWN:

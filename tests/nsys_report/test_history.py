@@ -214,6 +214,15 @@ def test_a_case_that_fails_is_named(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert "case mine" in error and said in error
 
 
+def test_one_case_that_fails_leaves_the_others_their_measure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = cases_file(tmp_path, 2_000_000)
+    path.write_text(path.read_text(encoding="utf-8") + '[[case]]\nname = "bad"\ncommand = ["no-such-program"]\n', encoding="utf-8")
+    assert run(["bench", str(path)]) == 1
+    said = capsys.readouterr()
+    assert "failed: case bad" in " ".join(said.out.split()) and "case bad" in said.err
+    assert [r.case for r in open_store(tmp_path / "history.jsonl").read()] == ["fast"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
