@@ -56,6 +56,7 @@ def command(
     no difference. Give BEFORE and AFTER, or several captures a side with --before and --after.
     """
     from nsys_report.diffing import diff
+    from nsys_report.errors import InputError
 
     ones, others = _sides(captures, before, after)
     outputs = [p for p in (html_file, json_file, markdown_file) if p is not None]
@@ -71,6 +72,8 @@ def command(
     )
     texts = _texts(found, top or None, html_file, json_file, markdown_file)
     click.echo(_deliver(texts) or report_text(found.report(top or None)), nl=False)
+    if fail_on and not found.comparison.main():
+        raise InputError("no program runs on both sides, so that nothing was compared", "are these captures of the same program?", "diff")
     return FAILED if found.verdict in fail_on else 0
 
 

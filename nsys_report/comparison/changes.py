@@ -116,6 +116,7 @@ def _place(work: Work, side: SideProgram) -> Place:
         float(fact.get("launches_per_execution") or 0.0),
         work.instruction if work.kind == "kernel" else fact.get("kernel_name"),
         fact.get("kernel_class"),
+        side.first.layers.get(work.instruction),
         fact.get("op_name") or work.code or None,
         source,
         fact.get("bytes_accessed"),

@@ -80,13 +80,15 @@ def _total(places: Sequence[Place], count: int) -> Total:
 
 
 def _rollups(changes: Sequence[InstructionChange], executions: int, executions_after: int) -> Iterator[Rollup]:
-    """Kernel time by class, op_name and source line; what has none stands under its own name."""
-    for by, key in (("class", "kernel_class"), ("op_name", "op_name"), ("source", "source")):
+    """Kernel time by class, layer, op_name and source line; what has none stands under its own name."""
+    for by, key in (("class", "kernel_class"), ("layer", "layer"), ("op_name", "op_name"), ("source", "source")):
         sums: dict[str, list[int]] = {}
         for change in changes:
             for side, places in enumerate((change.before, change.after)):
                 for place in places:
                     sums.setdefault(getattr(place, key) or "unknown", [0, 0])[side] += place.time.total
+        if by == "layer" and set(sums) == {"unknown"}:
+            continue
         rows = [Rollup(by, name, Total(one, executions), Total(other, executions_after)) for name, (one, other) in sums.items()]
         yield from sorted(rows, key=lambda r: -abs(r.difference))
 

@@ -72,6 +72,7 @@ class Place:
     launches: float
     kernel_name: str | None
     kernel_class: str | None
+    layer: str | None
     op_name: str | None
     source: str | None
     """File and line."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsys_report.analysis.budget_table import steps_of
+from nsys_report.analysis.layers import Sequence, typical_sequences
 from nsys_report.analysis.view import ints
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class Samples:
     parts: dict[tuple[str, str], NDArray[np.int64]]
     facts: dict[str, dict[str, Any]]
     """Rows of the table of instructions, by name."""
+    layers: dict[str, str]
+    """Which layer an instruction stands in, where layers repeat."""
     told: dict[str, str]
     """What else the capture tells of the program, in words: how it is launched, its layers."""
     busy: int
@@ -61,11 +64,11 @@ class Samples:
 def program_samples(analysis: Session) -> tuple[Samples, ...]:
     """The programs of one capture that ran a complete execution, most time first."""
     results = analysis.results
-    found = [_samples(analysis, module) for module in range(len(results.view.modules))]
+    found = [_samples(analysis, module, sequence) for module, sequence in enumerate(typical_sequences(results.view))]
     return tuple(sorted((s for s in found if s is not None), key=lambda s: -s.busy))
 
 
-def _samples(analysis: Session, module: int) -> Samples | None:
+def _samples(analysis: Session, module: int, sequence: Sequence | None) -> Samples | None:
     results = analysis.results
     view, key = results.view, results.view.modules[module]
     chosen, _ = steps_of(view, module)
@@ -90,6 +93,7 @@ def _samples(analysis: Session, module: int) -> Samples | None:
         times,
         parts,
         _facts(results, key.hlo_module, key.program_id),
+        _layers(results, module, sequence),
         _told(view, results, module, chosen),
         int(ints(table, "busy_time_ns")[0][view.executions.module == module].sum()),
     )
@@ -118,6 +122,25 @@ def _instruction_times(view: View, chosen: Ints) -> tuple[tuple[tuple[bool, str]
     names = view.joined.facts["hlo_instruction"].to_pylist() if len(view.joined.facts) else []
     units = tuple((False, names[c]) if c >= 0 else (True, kernels.words[-2 - c] if c < -1 else "unknown") for c in code.tolist())
     return units, sums.astype(np.int64).reshape(len(code), len(chosen))
+
+
+def _layers(results: AnalysisResults, module: int, sequence: Sequence | None) -> dict[str, str]:
+    """The layer of each instruction, numbered from the first that is like the others; what an instruction first runs in counts."""
+    view = results.view
+    key = view.modules[module].hlo_module, view.modules[module].program_id
+    row = next((r for r in results.layers.to_pylist() if (r["hlo_module"], r["program_id"]) == key), None)
+    if row is None or sequence is None or row["iterations"] != 1:
+        return {}
+    names = view.joined.facts["hlo_instruction"].to_pylist()
+    end = row["kernels_before"] + row["layers"] * row["kernels_per_layer"]
+    found: dict[str, str] = {}
+    for place, instruction in enumerate(view.instruction[sequence.rows].tolist()):
+        layer = f"layer {(place - row['kernels_before']) // row['kernels_per_layer']}"
+        if instruction >= 0:
+            found.setdefault(
+                names[instruction], "before layers" if place < row["kernels_before"] else "after layers" if place >= end else layer
+            )
+    return found
 
 
 def _told(view: View, results: AnalysisResults, module: int, chosen: Ints) -> dict[str, str]:

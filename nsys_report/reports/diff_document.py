@@ -118,6 +118,7 @@ def _place(p: Place) -> dict[str, Any]:
         "launches_per_execution": p.launches,
         "kernel_name": p.kernel_name,
         "kernel_class": p.kernel_class,
+        "layer": p.layer,
         "op_name": p.op_name,
         "source": p.source,
         "bytes_accessed": p.bytes_accessed,

@@ -241,7 +241,12 @@ def _sum(values: Iterator[int | None]) -> int | None:
 
 
 def _rollup_tables(program: ProgramChange) -> Iterator[Table]:
-    titles = {"class": "Kernel time by class", "op_name": "Kernel time by op_name", "source": "Kernel time by source line"}
+    titles = {
+        "class": "Kernel time by class",
+        "layer": "Kernel time by layer",
+        "op_name": "Kernel time by op_name",
+        "source": "Kernel time by source line",
+    }
     for by, title in titles.items():
         columns = (
             Column("name", by, "name"),

@@ -148,6 +148,23 @@ def test_a_program_of_one_side_only_is_shown(read: Read, fixture_path: Callable[
     assert render(build_diff_report(found.comparison, "test"))
 
 
+def test_time_rolls_up_by_class_layer_name_and_line(read: Read) -> None:
+    """Each roll-up adds up to the time of all instructions; a decode step of six layers has five that are alike."""
+    program = diff(read("again_1"), read("changed_fusion")).programs[0]
+    whole = [sum(p.time.total for c in program.instructions for p in getattr(c, side)) for side in ("before", "after")]
+    for by in ("class", "layer", "op_name", "source"):
+        rows = [r for r in program.rollups if r.by == by]
+        assert [sum(r.before.total for r in rows), sum(r.after.total for r in rows)] == whole
+    assert {"layer 0", "layer 4"} <= {r.name for r in program.rollups if r.by == "layer"}
+
+
+def test_a_gate_that_compares_nothing_fails(fixture_path: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    one, other = (str(fixture_path(name, "capture.sqlite")) for name in ("train", "torch_mlp"))
+    assert run(["diff", one, other]) == 0
+    assert run(["diff", one, other, "--fail-on", "slower"]) == 1
+    assert "nothing was compared" in capsys.readouterr().err
+
+
 def test_wrong_use_is_said(fixture_path: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
     capture = str(fixture_path("decode", "capture.sqlite"))
     assert run(["diff", capture]) == 2
