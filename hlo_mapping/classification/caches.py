@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
+
 from hlo_mapping.classification.contents import MIXED, Contents, Write
 from hlo_mapping.classification.evidence import INPUT, KV_CACHE, STATE, Roles
 from hlo_mapping.classification.softmax import is_softmax, products_after, products_before
@@ -83,23 +86,28 @@ def find_read_only_caches(graph: Graph, c: Contents, uses: Uses, roles: Roles) -
     """Keys and values that enter and are only read: parameters on both sides of a softmax, each multiplied with what the step computed,
     or two parameters of one shape that a custom call takes beside queries with the same last dimension."""
     for call in uses.calls:
-        for parameter in _taken_as_keys(graph, c, call):
-            if parameter not in roles.role:
-                roles.caches.add(parameter)
-                roles.give(parameter, KV_CACHE, "keys or values that a custom call reads beside queries")
+        _give_caches(roles, _taken_as_keys(graph, c, call), "keys or values that a custom call reads beside queries")
     for node, op in enumerate(graph.ops):
         if op != "exponential" or not is_softmax(graph, node):
             continue
         before, after = products_before(graph, uses.products, node), products_after(graph, c, uses.products, node)
         _give_inputs_of_attention(graph, c, uses, roles, before, after)
         keys, values = _parameters_of(c, uses, before), _parameters_of(c, uses, after)
-        for key in keys if values else ():
-            for value in values:
-                if key != value and graph.count(key) == graph.count(value) and len(graph.shapes[key].dimensions) >= 3:
-                    for parameter in (key, value):
-                        if parameter not in roles.role:
-                            roles.caches.add(parameter)
-                            roles.give(parameter, KV_CACHE, "keys or values that attention reads and nothing writes")
+        for pair in itertools.product(keys, values):
+            if _are_keys_and_values(graph, *pair):
+                _give_caches(roles, pair, "keys or values that attention reads and nothing writes")
+
+
+def _are_keys_and_values(graph: Graph, key: int, value: int) -> bool:
+    return key != value and graph.count(key) == graph.count(value) and len(graph.shapes[key].dimensions) >= 3
+
+
+def _give_caches(roles: Roles, parameters: Iterable[int], why: str) -> None:
+    """Make those parameters caches that have no role yet."""
+    for parameter in parameters:
+        if parameter not in roles.role:
+            roles.caches.add(parameter)
+            roles.give(parameter, KV_CACHE, why)
 
 
 def _give_inputs_of_attention(graph: Graph, c: Contents, uses: Uses, roles: Roles, before: set[int], after: set[int]) -> None:

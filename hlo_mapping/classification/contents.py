@@ -216,6 +216,11 @@ def _pure(graph: Graph, c: Contents, node: int, again: bool) -> int:
         return c.pure[source] if graph.ops[inputs[0]] in MOVING else (MIXED if c.pure[inputs[0]] else 0)
     if op in MOVING or op in ("broadcast", "pad"):
         return c.pure[inputs[0]]
+    return _pure_of_operands(c, op, inputs)
+
+
+def _pure_of_operands(c: Contents, op: str, inputs: tuple[int, ...]) -> int:
+    """The sources of what combines several values."""
     if op == "dynamic-update-slice":
         return _union(c, inputs[:2])
     if op == "compare":

@@ -18,17 +18,9 @@ def find_trained(graph: Graph, c: Contents, uses: Uses, halves: dict[int, int], 
     another parameter directly (the program's input), of that parameter and a mixed value. Once a matrix is trained, so is any vector
     that the forward pass uses and that is replaced in the same way. A table's gradient is a sum scattered to the rows that were looked up.
     """
-    chains: list[tuple[set[int], set[int], set[int]]] = []
-    for output in graph.outputs:
-        if graph.count(output) < 2 or graph.shapes[output].element_type in INDEX_TYPES or (c.written[output] and c.version[output] >= 0):
-            continue
-        seen, ends = elementwise_back(graph, output, uses.products, halves)
-        size = graph.shapes[output].dimensions
-        replaced = {n for n in seen if n in graph.parameters and graph.shapes[n].dimensions == size} - {output}
-        if replaced:
-            chains.append((seen, ends, replaced))
-            roles.replaced |= replaced
-    inside = set().union(*(seen for seen, _, _ in chains)) if chains else set()
+    chains = _update_chains(graph, c, uses, halves)
+    roles.replaced = roles.replaced.union(*(replaced for _, _, replaced in chains))
+    inside = set[int]().union(*(seen for seen, _, _ in chains))
     used = _forward_uses(graph, c, uses, inside)
     partners = partners_of(c, uses, roles)
     tables = {n for _, table in uses.lookups for n in c.sources(c.pure[table])}
@@ -46,6 +38,20 @@ def find_trained(graph: Graph, c: Contents, uses: Uses, halves: dict[int, int], 
             roles.gradients |= {e for e in ends if not _operand_sources(c, uses.products[e]) & roles.trained}
     for node in sorted(roles.trained):
         roles.give(node, WEIGHT, "used by the forward pass, and updated as a whole by a gradient")
+
+
+def _update_chains(graph: Graph, c: Contents, uses: Uses, halves: dict[int, int]) -> list[tuple[set[int], set[int], set[int]]]:
+    """For each output that replaces parameters elementwise: the nodes of its update, the products it begins at, and those parameters."""
+    chains: list[tuple[set[int], set[int], set[int]]] = []
+    for output in graph.outputs:
+        if graph.count(output) < 2 or graph.shapes[output].element_type in INDEX_TYPES or (c.written[output] and c.version[output] >= 0):
+            continue
+        seen, ends = elementwise_back(graph, output, uses.products, halves)
+        size = graph.shapes[output].dimensions
+        replaced = {n for n in seen if n in graph.parameters and graph.shapes[n].dimensions == size} - {output}
+        if replaced:
+            chains.append((seen, ends, replaced))
+    return chains
 
 
 LEAST_FEATURES = 8

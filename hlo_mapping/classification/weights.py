@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isqrt
 
 from hlo_mapping.classification.axes import summed_axes
@@ -23,37 +23,14 @@ GROUP = 3
 def find_product_weights(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> set[int]:
     """Give weights and inputs by the products they are operands of; the set of all such weights."""
     caches = sum(c.bits[n] for n in roles.caches if n in c.bits)
-    contests: list[Product] = []
-    strength = _taken_by_calls(graph, c, uses, roles, caches)
-    rows: set[int] = set()
-    partners = partners_of(c, uses, roles)
-    inputs: set[int] = set()
-    derived: set[int] = set()
-    selected: set[int] = set()
-    for product in uses.products.values():
-        left, right = roles.own(c.pure[product.left]), roles.own(c.pure[product.right])
-        left, right = (MIXED if mask > 0 and mask & caches else mask for mask in (left, right))
-        if left > 0 and right > 0:
-            if not left & right:
-                contests.append(product)
-        elif left > 0 or right > 0:
-            mask, operand = (left, product.left) if left > 0 else (right, product.right)
-            sources = c.sources(mask & ~caches)
-            if roles.constants & {folded(graph, product.left), folded(graph, product.right)}:
-                inputs.update(sources)
-            elif found := _with_this_gradient(graph, c, uses, roles, product, operand, partners):
-                derived |= found
-            elif sources and (product.node not in roles.gradients or set(sources) & roles.trained):
-                if is_selection(graph, product.other(operand)):
-                    selected.update(sources)
-                else:
-                    strength.update(sources)
-                    rows.add(_rows(graph, product, operand))
-    inputs |= {n for p in contests for n in _loser(graph, c, p, _Evidence(strength, rows, partners, derived, roles))}
+    evidence = _Evidence(_taken_by_calls(graph, c, uses, roles, caches), partners_of(c, uses, roles), roles)
+    contests = [product for product in uses.products.values() if _are_both_given(graph, c, uses, product, caches, evidence)]
+    strength = evidence.strength
+    inputs = evidence.inputs | {n for p in contests for n in _loser(graph, c, p, evidence)}
     for product in contests:
         for operand in (product.left, product.right):
             strength.update(n for n in c.sources(c.pure[operand]) if n not in inputs)
-    strength.update(selected - inputs)
+    strength.update(evidence.selected - inputs)
     weights = {n for n in strength if n not in inputs and n in graph.parameters}
     weights = _that_others_meet(graph, c, uses, weights, contests) | (weights & roles.trained)
     for node in sorted(inputs):
@@ -61,6 +38,33 @@ def find_product_weights(graph: Graph, c: Contents, uses: Uses, roles: Roles) ->
     for node in sorted(weights):
         roles.give(node, WEIGHT, "an operand of products with activations")
     return {n for n in weights if roles.role[n] == WEIGHT}
+
+
+def _are_both_given(graph: Graph, c: Contents, uses: Uses, product: Product, caches: int, evidence: _Evidence) -> bool:
+    """Whether both operands are parameters'; where one is, what the product says of it goes into `evidence`."""
+    left, right = evidence.roles.own(c.pure[product.left]), evidence.roles.own(c.pure[product.right])
+    left, right = (MIXED if mask > 0 and mask & caches else mask for mask in (left, right))
+    if left > 0 and right > 0:
+        return not left & right
+    if left > 0 or right > 0:
+        mask, operand = (left, product.left) if left > 0 else (right, product.right)
+        _weigh(graph, c, uses, product, operand, c.sources(mask & ~caches), evidence)
+    return False
+
+
+def _weigh(graph: Graph, c: Contents, uses: Uses, product: Product, operand: int, sources: list[int], evidence: _Evidence) -> None:
+    """Add what a product of a parameter (`operand`, its sources) and something computed says of the parameter."""
+    roles = evidence.roles
+    if roles.constants & {folded(graph, product.left), folded(graph, product.right)}:
+        evidence.inputs.update(sources)
+    elif found := _with_this_gradient(graph, c, uses, roles, product, operand, evidence.partners):
+        evidence.derived |= found
+    elif sources and (product.node not in roles.gradients or set(sources) & roles.trained):
+        if is_selection(graph, product.other(operand)):
+            evidence.selected.update(sources)
+        else:
+            evidence.strength.update(sources)
+            evidence.rows.add(_rows(graph, product, operand))
 
 
 def _that_others_meet(graph: Graph, c: Contents, uses: Uses, weights: set[int], contests: list[Product]) -> set[int]:
@@ -171,11 +175,15 @@ class _Evidence:
     """What products say of parameters: how many mixed values each meets, the rows of activations seen, and whom each meets directly."""
 
     strength: Counter[int]
-    rows: set[int]
     partners: dict[int, set[int]]
-    derived: set[int]
-    """Parameters whose gradient the program computes."""
     roles: Roles
+    rows: set[int] = field(default_factory=set)
+    derived: set[int] = field(default_factory=set)
+    """Parameters whose gradient the program computes."""
+    inputs: set[int] = field(default_factory=set)
+    """Parameters that meet constants."""
+    selected: set[int] = field(default_factory=set)
+    """Parameters of which products with ones and zeros pick rows."""
 
 
 def _loser(graph: Graph, c: Contents, product: Product, evidence: _Evidence) -> list[int]:

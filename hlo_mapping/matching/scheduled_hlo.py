@@ -36,15 +36,8 @@ def _instruction_thunks(module: Module, instruction: Instruction) -> Iterator[Th
     op, name = instruction.opcode, instruction.name
     if op in NO_WORK or op.endswith("-done"):
         return
-    if op == "while":
-        condition, body = (_named(module, c) for c in instruction.called[:2])
-        yield _thunk("kWhile", name, branches=(("condition", condition), ("body", body)))
-    elif op == "conditional":
-        yield _thunk("kConditional", name, branches=tuple((f"branch_{n}", _named(module, c)) for n, c in enumerate(instruction.called)))
-    elif op == "call" and instruction.called and instruction.called[0].startswith("command_buffer"):
-        yield _thunk("kCommandBuffer", None, branches=(("sequence", _named(module, instruction.called[0])),))
-    elif op in ("call", "async-start") and instruction.called:
-        yield _thunk("kSequential", None if op == "call" else name, branches=(("sequence", _named(module, instruction.called[0])),))
+    if (nested := _nested_thunk(module, instruction)) is not None:
+        yield nested
     elif op in MEMSETS:
         yield _thunk("kMemset32BitValue", name)
     elif op == "fusion":
@@ -57,6 +50,21 @@ def _instruction_thunks(module: Module, instruction: Instruction) -> Iterator[Th
         yield _thunk(OPCODES[op].thunk, name)
     else:
         yield _thunk("kKernel", name, kernel=kernel_name(name))
+
+
+def _nested_thunk(module: Module, instruction: Instruction) -> Thunk | None:
+    """The thunk of an instruction that runs other computations, with theirs inside; None for others."""
+    op, name, called = instruction.opcode, instruction.name, instruction.called
+    if op == "while":
+        condition, body = (_named(module, c) for c in called[:2])
+        return _thunk("kWhile", name, branches=(("condition", condition), ("body", body)))
+    if op == "conditional":
+        return _thunk("kConditional", name, branches=tuple((f"branch_{n}", _named(module, c)) for n, c in enumerate(called)))
+    if op == "call" and called and called[0].startswith("command_buffer"):
+        return _thunk("kCommandBuffer", None, branches=(("sequence", _named(module, called[0])),))
+    if op in ("call", "async-start") and called:
+        return _thunk("kSequential", None if op == "call" else name, branches=(("sequence", _named(module, called[0])),))
+    return None
 
 
 def _named(module: Module, computation: str) -> tuple[Thunk, ...]:
