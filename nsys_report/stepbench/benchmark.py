@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nsys_report.errors import InputError, UsageError
-from nsys_report.stepbench.gpu import gpu_state, warm_gpu
+from nsys_report.stepbench.gpu import clock_mhz, gpu_state, warm_gpu
 from nsys_report.stepbench.result import StepResult
 
 Step = Callable[[], Any]
@@ -63,6 +63,7 @@ class StepBenchmark:
                     "does every step have the same shapes, types and static arguments?",
                     slug="compiled-while-timed",
                 )
+        clocks = {"clock_mhz_before": state.clock_mhz, "clock_mhz_after": clock_mhz()} if state else {}
         return StepResult(
             first_step_ns=first,
             warmup_steps=warmup,
@@ -71,7 +72,9 @@ class StepBenchmark:
             peak_bytes=(peak_bytes or _jax_peak)(),
             gpu=state.name if state else _jax_device(),
             contended=state.contended if state else None,
-            environment=_environment() | ({"driver": state.driver, "clock_mhz": str(state.clock_mhz)} if state else {}),
+            environment=_environment()
+            | ({"driver": state.driver} if state else {})
+            | {k: str(v) for k, v in clocks.items() if v is not None},
         )
 
     def _warm_up(self, step: Step, count: Counter | None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 from statistics import median
@@ -35,7 +36,7 @@ def gpu_state() -> GpuState | None:
     if nvml is None:
         return None
     try:
-        handle = nvml.nvmlDeviceGetHandleByIndex(0)
+        handle = _first_visible(nvml)
         used = []
         for _ in range(SAMPLES):
             used.append(nvml.nvmlDeviceGetUtilizationRates(handle).gpu)
@@ -46,6 +47,27 @@ def gpu_state() -> GpuState | None:
         return None
     finally:
         nvml.nvmlShutdown()
+
+
+def clock_mhz() -> int | None:
+    """The clock of the GPU's multiprocessors now; None without NVML or without a GPU."""
+    nvml = _nvml()
+    if nvml is None:
+        return None
+    try:
+        return int(nvml.nvmlDeviceGetClockInfo(_first_visible(nvml), nvml.NVML_CLOCK_SM))
+    except nvml.NVMLError:
+        return None
+    finally:
+        nvml.nvmlShutdown()
+
+
+def _first_visible(nvml: ModuleType) -> Any:
+    """NVML's handle of the first GPU that CUDA sees, by CUDA_VISIBLE_DEVICES (numbers or UUIDs)."""
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()
+    if first.startswith(("GPU-", "MIG-")):
+        return nvml.nvmlDeviceGetHandleByUUID(first)
+    return nvml.nvmlDeviceGetHandleByIndex(int(first) if first.isdigit() else 0)
 
 
 def _nvml() -> ModuleType | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -106,3 +108,25 @@ def test_on_a_gpu_when_there_is_one() -> None:
     x = jax.numpy.ones((1024, 1024))
     result = StepBenchmark(min_warmup=3, timed_steps=10).run(lambda: step(x), compile_count=step)
     assert result.gpu and result.peak_bytes and result.compile_count == 1
+
+
+def test_what_nvml_says_of_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU that others use is contended: median utilization of 5 % or more; the one that CUDA sees first is asked."""
+    asked: list[object] = []
+
+    class Nvml:
+        NVMLError = RuntimeError
+        NVML_CLOCK_SM = 1
+        nvmlInit = nvmlShutdown = staticmethod(lambda: None)
+        nvmlSystemGetDriverVersion = staticmethod(lambda: b"580.1")
+        nvmlDeviceGetName = staticmethod(lambda handle: "A GPU")
+        nvmlDeviceGetClockInfo = staticmethod(lambda handle, kind: 1980)
+        nvmlDeviceGetHandleByIndex = staticmethod(lambda index: asked.append(index))
+        nvmlDeviceGetUtilizationRates = staticmethod(lambda handle: SimpleNamespace(gpu=7))
+
+    monkeypatch.setitem(sys.modules, "pynvml", Nvml)  # type: ignore[arg-type]
+    monkeypatch.setattr("nsys_report.stepbench.gpu.INTERVAL_S", 0.0)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,1")
+    result = measure(Compiling(first=1))
+    assert result.contended is True and result.gpu == "A GPU" and set(asked) == {3}
+    assert result.environment["driver"] == "580.1" and result.environment["clock_mhz_after"] == "1980"
