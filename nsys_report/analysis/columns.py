@@ -29,6 +29,8 @@ def spread(name: str, about: str, kind: pa.DataType | None = None) -> tuple[pa.F
 MODULES = pa.schema(
     [
         *MODULE_KEY,
+        column("program_kind", WORD, "decoding, prefill, training, inference or other, by the program's HLO; null without HLO"),
+        column("program_kind_confidence", pa.float64(), "how surely, 0 to 1; null without HLO"),
         column("executions", pa.int64(), "executions in the capture, cut-off ones too"),
         column("complete_executions", pa.int64(), "executions that the figures are over; the others were cut off"),
         column("devices", pa.int64(), "devices it ran on"),

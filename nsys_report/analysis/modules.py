@@ -22,8 +22,11 @@ def modules_table(view: View) -> pa.Table:
     total = np.bincount(runs.module, weights=kernel_time, minlength=count).astype(np.float64)
     total[runs.module[~seen]] = np.nan
     all_kernels = int(view.duration[view.kernel].sum())
+    kinds = [view.joined.kinds.get(key.program_id) if key.program_id is not None else None for key in view.modules]
     columns: dict[str, Column] = {
         **module_columns(view.modules),
+        "program_kind": [kind.kind if kind else None for kind in kinds],
+        "program_kind_confidence": [kind.confidence if kind else None for kind in kinds],
         "executions": np.bincount(runs.module, minlength=count),
         "complete_executions": np.bincount(runs.module[whole], minlength=count),
         "devices": _distinct_devices(view),

@@ -1,4 +1,4 @@
-"""Mixtures of experts whose products run over every expert for every token."""
+"""Mixtures of experts whose products run over every expert for every row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOVING = frozenset({"bitcast", "reshape", "transpose", "copy", "convert"})
 
 
 def dense_experts(context: Context, step: Step) -> Iterator[Finding]:
-    """Tokens spread over all experts, zero but for their own, so that one dense product can take the place of many small ones."""
+    """Rows spread over all experts, zero but for their own, so that one dense product can take the place of many small ones."""
     module = step.module
     if module is None:
         return
@@ -41,12 +41,12 @@ def dense_experts(context: Context, step: Step) -> Iterator[Finding]:
     needed = sum(r["flops"] / times for r, times in products)
     yield Finding(
         slug="experts-dense",
-        title=f"{things(len(products), 'product')} run over all {experts} experts for every token: {flops / 1e9:,.1f} GFLOP where "
+        title=f"{things(len(products), 'product')} run over all {experts} experts for every row: {flops / 1e9:,.1f} GFLOP where "
         f"{needed / 1e9:,.1f} are needed",
-        why=f"XLA spreads each token over all experts, zero but for its own ({size(moved(spreading))} in "
-        f"{duration(sum(step.spent(r) for r in spreading))}), and multiplies with every expert's weights. With few tokens the weights' "
+        why=f"XLA spreads each row over all experts, zero but for its own ({size(moved(spreading))} in "
+        f"{duration(sum(step.spent(r) for r in spreading))}), and multiplies with every expert's weights. With few rows the weights' "
         f"bytes hide the arithmetic; with many it is {experts} times too much.",
-        remedy="Use a grouped product (a ragged_dot that the library or a Pallas kernel runs by group), or gather each expert's tokens "
+        remedy="Use a grouped product (a ragged_dot that the library or a Pallas kernel runs by group), or gather each expert's rows "
         "into a buffer of fixed capacity.",
         confidence="likely",
         basis="The spreading kernels less one expert's share, and arithmetic beyond the time of the bytes",
@@ -64,7 +64,7 @@ def dense_experts(context: Context, step: Step) -> Iterator[Finding]:
 
 
 def _arithmetic_beyond_bytes(step: Step, record: Record, times: int) -> float:
-    """What a product's arithmetic takes beyond its bytes, and would not take for one expert a token, ns."""
+    """What a product's arithmetic takes beyond its bytes, and would not take for one expert a row, ns."""
     roof = step.roofs.get(record["instruction_id"])
     if roof is None or roof["roof"] != "compute":
         return 0.0
