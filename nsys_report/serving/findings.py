@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from statistics import median
 
 from nsys_report.fact import Fact
 from nsys_report.findings.model import Finding
@@ -23,18 +24,28 @@ def serving_findings(calls: Sequence[CallParts]) -> tuple[Finding, ...]:
 def _behind(calls: Sequence[CallParts]) -> Iterator[Finding]:
     latency = sum(call.latency_ns * call.call.rows for call in calls)
     for program, ns in wait_behind(calls).items():
-        if latency and ns >= LEAST_SHARE * latency:
-            yield Finding(
-                "queue-behind-program",
-                f"Rows wait {duration(ns)} in the queue while calls of {program} run, {share(ns / latency)} of all rows' latency",
-                "The backend runs one call at a time, and what arrives meanwhile waits for its end.",
-                f"Cut {program} into smaller calls and let others run in between (chunked prefill), run it on a stream or an instance of "
-                "its own, or give the shorter calls priority.",
-                "possible",
-                "Time between a row's arrival and its call's start in which a call of another program ran, of all rows together",
-                facts=(Fact("waiting_ns", "waiting", ns, "ns"),),
-                explained_ns=float(ns),
-            )
+        if not latency or ns < LEAST_SHARE * latency:
+            continue
+        is_longer = _typical(calls, program, True) > _typical(calls, program, False)
+        yield Finding(
+            "queue-behind-program",
+            f"Rows wait {duration(ns)} in the queue while calls of {program} run, {share(ns / latency)} of all rows' latency",
+            "The backend runs one call at a time; "
+            + ("one long call holds up all that arrives meanwhile." if is_longer else "new rows find no place between its short calls."),
+            f"Cut {program} into smaller calls and let others run in between (chunked prefill), run it on a stream or an instance of its "
+            "own, or give the shorter calls priority."
+            if is_longer
+            else f"Admit new rows between calls of {program}: raise the largest batch or the number of sequences, and let new rows first.",
+            "possible",
+            "Time between a row's arrival and its call's start in which a call of another program ran, of all rows together",
+            facts=(Fact("waiting_ns", "waiting", ns, "ns"),),
+            explained_ns=float(ns),
+        )
+
+
+def _typical(calls: Sequence[CallParts], program: str, of_it: bool) -> float:
+    """How long a call takes: the median of the program's calls, or of all others'."""
+    return median(c.finished_ns - c.started_ns for c in calls if (c.call.program == program) == of_it)
 
 
 def _alone(calls: Sequence[CallParts]) -> Iterator[Finding]:

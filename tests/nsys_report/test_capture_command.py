@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,9 +13,9 @@ import pytest
 
 from nsys_report.cli.app import run
 from nsys_report.errors import UsageError
-from nsys_report.profiling.environment import rank_of, xla_flags
+from nsys_report.profiling.environment import HOOK, rank_of, xla_flags
 from nsys_report.profiling.gpu import Gate
-from nsys_report.profiling.hook.nsys_report_window import Window, bracket, module_name
+from nsys_report.profiling.hook.nsys_report_window import LOG, SPEC, Window, bracket, module_name
 from nsys_report.profiling.tool import find_nsys
 from nsys_report.profiling.window_spec import parse_window
 
@@ -241,3 +243,43 @@ def test_the_gate_waits_for_an_idle_gpu_and_gives_up() -> None:
     assert [f.contended for f in found] == [False, False, True]
     assert found[0].waited_s == 0 and 20 <= found[1].waited_s <= 30 and found[2].waited_s >= 120
     assert found[2].words.startswith("contended: 80 % used")
+
+
+HOOKED = """
+import functools, jax, jax.numpy as jnp
+
+@functools.partial(jax.jit, donate_argnums=0)
+def train_step(x, y):
+    return inner(x) + y
+
+@jax.jit
+def inner(x):
+    return x * 2
+
+class Model:
+    @functools.partial(jax.jit, static_argnums=0)
+    def call(self, x):
+        return x + 1
+
+x, model = jnp.ones(8), Model()
+for _ in range(12):
+    x = train_step(x, 1.0)
+    y = inner(model.call(x))
+assert jax.vmap(inner)(x).shape == (8,) and jax.grad(lambda v: inner(v).sum())(x).shape == (8,)
+train_step.lower(x, 1.0).compile()(x, 1.0)
+assert train_step.__name__ == "train_step"
+"""
+
+
+def test_the_hook_counts_executions_of_jax_and_leaves_the_program_as_it_is(tmp_path: Path) -> None:
+    pytest.importorskip("jax")
+    environment = {**os.environ, "PYTHONPATH": str(HOOK), "JAX_PLATFORMS": "cpu", LOG: str(tmp_path / "{pid}.json")}
+    environment[SPEC] = "steps=4,skip=5,module=jit_train_step"
+    done = subprocess.run([sys.executable, "-c", HOOKED], env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    (log,) = tmp_path.iterdir()
+    found = json.loads(log.read_text())
+    # twelve steps and one of the program compiled ahead; calls within a trace are no executions
+    assert found["executions"] == {"jit_train_step": 10, "jit_call": 9, "jit_inner": 9}
+    assert (found["window_module"], found["window_state"], found["window"]["steps"]) == ("jit_train_step", "after", 4)
+    assert found["compiles"] >= 3 and found["compiles_in_window"] == 0 and found["cache_hits"] == 0

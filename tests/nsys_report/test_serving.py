@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from nsys_report import analyze
 from nsys_report.capture.session import SessionStart, read_session_start
 from nsys_report.cli.app import run
 from nsys_report.errors import InputError, UsageError
@@ -191,8 +192,28 @@ def test_what_serving_loses(tmp_path: Path) -> None:
     log = timeline(tmp_path, ("prefill", 1, [1100], 1100, 1200), *decodes)
     joined = join_calls(log, executions((102, 198), (202, 208), (242, 248), (302, 308)), SESSION)
     assert wait_behind(joined.calls) == {"prefill": 90 + 80}
-    assert {f.slug for f in serving_findings(joined.calls)} == {"queue-behind-program", "batches-of-one", "gaps-between-calls"}
+    found = serving_findings(joined.calls)
+    assert next(f for f in found if f.slug == "queue-behind-program").remedy.startswith("Cut prefill into smaller calls")
+    assert {f.slug for f in found} == {"queue-behind-program", "batches-of-one", "gaps-between-calls"}
 
 
 def test_session_starts_are_read_where_a_capture_says_them() -> None:
     assert read_session_start(FIXTURES / "decode/capture.sqlite").realtime_ns is None
+
+
+def test_each_call_of_a_real_log_holds_the_execution_that_it_made() -> None:
+    served = FIXTURES / "served"
+    analysis = analyze(served / "capture.sqlite", served / "xla_dump")
+    joined = join_calls(read_timeline(served / "calls.log"), analysis.joined.executions, read_session_start(served / "capture.sqlite"))
+    programs = {row["execution_id"]: row["hlo_module"] for row in analysis.joined.executions.to_pylist()}
+    made = [(call.call.program, [programs[number] for number in call.executions]) for call in joined.calls]
+    assert made.count(("decode", ["jit_decode"])) == 52 and made.count(("prefill", ["jit_prefill"])) == 5 and len(made) == 57
+    assert joined.outside == 6 and joined.shift_ns == 0 and joined.error_ns is not None and joined.error_ns < 300_000
+
+
+def test_a_log_is_laid_over_a_capture_that_is_there(capfd: pytest.CaptureFixture[str]) -> None:
+    served = FIXTURES / "served"
+    dump = ["--xla-dump", str(served / "xla_dump")]
+    assert run(["serve-profile", "--capture", str(served / "capture.sqlite"), *dump, "--timeline", str(served / "calls.log")]) == 0
+    assert "57 calls of the server's log lie within the capture, 6 outside" in capfd.readouterr().out
+    assert run(["serve-profile", "--capture", str(served / "capture.sqlite")]) == 2
