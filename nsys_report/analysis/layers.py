@@ -17,8 +17,9 @@ from nsys_report.analysis.ceilings import Ceilings
 from nsys_report.analysis.classes import bandwidth_columns
 from nsys_report.analysis.columns import MODULE_KEY
 from nsys_report.analysis.costs import Costs
+from nsys_report.analysis.loops import LOOPS, LoopWindows, loop_row, loop_windows
 from nsys_report.analysis.periods import LEAST_ALIKE, Period, find_period
-from nsys_report.analysis.quantiles import Floats
+from nsys_report.analysis.sequences import Sequence, block_times, blocks, middle_block, typical_sequences
 from nsys_report.analysis.tables import Column, divide, module_columns, table, words
 from nsys_report.analysis.view import Ints, View
 
@@ -32,22 +33,6 @@ ALIKE = 0.9
 MOST_PARTS = 4
 RAGGED_ALIKE = 0.75
 """Share of a layer's kernels that what stands before or after the layers must have in common with one to be a layer itself."""
-
-LOOPS = pa.schema(
-    [
-        *MODULE_KEY,
-        column("iterations", pa.int64(), "iterations found in one execution"),
-        column("kernels_per_iteration", pa.int64(), "kernels of an iteration"),
-        column("kernels_before", pa.int64(), "kernels of an execution before the first iteration"),
-        column("kernels_after", pa.int64(), "kernels after the last iteration"),
-        column("iteration_time_min_ns", pa.float64(), "kernel time of the fastest iteration"),
-        column("iteration_time_ns", pa.float64(), "kernel time of an iteration; median over iterations"),
-        column("iteration_time_max_ns", pa.float64(), "kernel time of the slowest iteration"),
-        column("loop_share", pa.float64(), "share of the execution's kernel time in iterations, 0 to 1"),
-        column("executions", pa.int64(), "executions with this same sequence, which the times are medians over"),
-    ]
-)
-"""A row per program most of whose kernels the iterations of a loop launch."""
 
 LAYERS = pa.schema(
     [
@@ -97,45 +82,40 @@ LAYER_ROWS = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
-    """The kernels of a typical execution: rows of the activities, their median times over executions alike, and how many those are."""
-
-    rows: Ints
-    times: Floats
-    executions: int
-
-
-@dataclass(frozen=True, slots=True)
 class Repeats:
     """What repeats in the programs' sequences: schemas LOOPS, LAYERS and LAYER_ROWS."""
 
     loops: pa.Table
     layers: pa.Table
     layer_rows: pa.Table
+    loop_windows: tuple[LoopWindows, ...]
+    """When the iterations of each row of `loops` ran."""
 
 
 def find_repeats(view: View, costs: Costs, ceilings: Ceilings) -> Repeats:
     """The loops and layers of every program."""
     loops, summaries, rows = [LOOPS.empty_table()], [LAYERS.empty_table()], [LAYER_ROWS.empty_table()]
+    looped: list[LoopWindows] = []
     for module, sequence in enumerate(typical_sequences(view)):
         if sequence is None or len(sequence.rows) < FEWEST_KERNELS:
             continue
         period, iterations = find_period(_signatures(view, costs, sequence.rows)), 1
         if period is not None and _repeats_itself(view, sequence, period):
-            loops.append(_loop(view, module, sequence, period))
-            sequence, iterations = _iteration(sequence, period), period.count
+            loops.append(loop_row(view, module, sequence, period))
+            looped += [loop_windows(view, module, sequence, period)] * len(loops[-1])
+            sequence, iterations = middle_block(sequence, period), period.count
             period = find_period(_signatures(view, costs, sequence.rows)) if len(sequence.rows) >= FEWEST_KERNELS else None
         if period is None or _repeats_itself(view, sequence, period):
             continue
         period = _shortest(period, _coarse_signatures(costs, view, sequence.rows))
         summaries.append(_summary(view, costs, module, sequence, period, iterations))
         rows.append(_rows(view, costs, module, sequence, period, ceilings))
-    return Repeats(pa.concat_tables(loops), pa.concat_tables(summaries), pa.concat_tables(rows))
+    return Repeats(pa.concat_tables(loops), pa.concat_tables(summaries), pa.concat_tables(rows), tuple(looped))
 
 
 def _repeats_itself(view: View, sequence: Sequence, period: Period) -> bool:
     """Whether the blocks run the same instructions: iterations of a loop, or passes of a library call."""
-    ids = view.instruction[_blocks(sequence, period)]
+    ids = view.instruction[blocks(sequence, period)]
     return bool(((ids[1:] == ids[:-1]) & (ids[1:] >= 0)).mean() >= ALIKE)
 
 
@@ -166,66 +146,6 @@ def _shared(one: Ints, other: Ints) -> int:
     return int(np.minimum(*counts).sum())
 
 
-def _blocks(sequence: Sequence, period: Period) -> Ints:
-    """The rows of the activities by block; shape (blocks, positions)."""
-    end = period.start + period.length * period.count
-    return sequence.rows[period.start : end].reshape(period.count, period.length)
-
-
-def _iteration(sequence: Sequence, period: Period) -> Sequence:
-    """One iteration as a sequence of its own: the rows of the middle one, the times of the median one."""
-    return Sequence(_blocks(sequence, period)[period.count // 2], np.median(_layer_times(sequence, period), axis=0), sequence.executions)
-
-
-def _loop(view: View, module: int, sequence: Sequence, period: Period) -> pa.Table:
-    """Schema LOOPS; no row for the passes of a single instruction."""
-    if len(np.unique(view.instruction[_blocks(sequence, period)[0]])) < 2:
-        return LOOPS.empty_table()
-    of_each = _layer_times(sequence, period).sum(axis=1)
-    row = {
-        "iterations": [period.count],
-        "kernels_per_iteration": [period.length],
-        "kernels_before": [period.start],
-        "kernels_after": [len(sequence.rows) - period.start - period.length * period.count],
-        "iteration_time_min_ns": [float(of_each.min())],
-        "iteration_time_ns": [float(np.median(of_each))],
-        "iteration_time_max_ns": [float(of_each.max())],
-        "loop_share": [float(of_each.sum() / sequence.times.sum()) if sequence.times.sum() else None],
-        "executions": [sequence.executions],
-    }
-    return table(LOOPS, {**module_columns([view.modules[module]]), **row})
-
-
-def typical_sequences(view: View) -> list[Sequence | None]:
-    """The commonest sequence of work in each program's complete executions, by instruction; None for a program without any."""
-    rows = view.inside
-    run = view.execution[rows]
-    if np.any(run[1:] < run[:-1]):
-        order = np.argsort(run, kind="stable")
-        rows, run = rows[order], run[order]
-    first = np.flatnonzero(np.diff(run, prepend=-1))
-    count = np.diff(first, append=len(rows))
-    there = run[first]
-    module = np.where(view.executions.complete[there], view.executions.module[there], -1)
-    return [_typical(view, rows, first[module == m], count[module == m]) for m in range(len(view.modules))]
-
-
-def _typical(view: View, rows: Ints, first: Ints, count: Ints) -> Sequence | None:
-    """The sequence of the executions whose work begins at `first` among the rows, and is so long."""
-    if len(first) == 0:
-        return None
-    usual = int(np.bincount(count).argmax())
-    starts = first[count == usual]
-    matrix = rows[starts[:, None] + np.arange(usual)]
-    what = view.instruction[matrix]
-    if (what == what[0]).all():
-        return Sequence(matrix[0], np.median(view.duration[matrix], axis=0), len(matrix))
-    _, first_seen, group, alike = np.unique(what, axis=0, return_index=True, return_inverse=True, return_counts=True)
-    best = int(np.argmax(alike))
-    same = matrix[group.ravel() == best]
-    return Sequence(matrix[first_seen[best]], np.median(view.duration[same], axis=0), len(same))
-
-
 def _coarse_signatures(costs: Costs, view: View, rows: Ints) -> Ints:
     """A code per row that is the same for work of the same class, detail and bytes, whatever XLA called its kernel."""
     kind = costs.kind[rows]
@@ -244,16 +164,10 @@ def _signatures(view: View, costs: Costs, rows: Ints) -> Ints:
     return np.unique(parts, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
 
 
-def _layer_times(sequence: Sequence, period: Period) -> Floats:
-    """Shape (layers, positions)."""
-    end = period.start + period.length * period.count
-    return sequence.times[period.start : end].reshape(period.count, period.length)
-
-
 def _summary(view: View, costs: Costs, module: int, sequence: Sequence, period: Period, iterations: int) -> pa.Table:
-    of_layer = _layer_times(sequence, period).sum(axis=1)
+    of_layer = block_times(sequence, period).sum(axis=1)
     end = period.start + period.length * period.count
-    classes = costs.classes.take(costs.kind[_blocks(sequence, period)].ravel())
+    classes = costs.classes.take(costs.kind[blocks(sequence, period)].ravel())
     row = {
         "kind": ["layer" if classes.isin(frozenset({"weights"})).any() else "block"],
         "iterations": [iterations],
@@ -275,8 +189,8 @@ def _summary(view: View, costs: Costs, module: int, sequence: Sequence, period: 
 
 
 def _rows(view: View, costs: Costs, module: int, sequence: Sequence, period: Period, ceilings: Ceilings) -> pa.Table:
-    times = _layer_times(sequence, period)
-    activities = _blocks(sequence, period)
+    times = block_times(sequence, period)
+    activities = blocks(sequence, period)
     middle = activities[period.count // 2]
     name, kind = view.column("name"), costs.kind[middle]
     moved = np.where(costs.bytes_known[kind], costs.values["bytes_accessed"][kind].astype(np.float64), np.nan)

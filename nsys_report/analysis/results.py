@@ -23,6 +23,7 @@ from nsys_report.analysis.instructions import group_by_instruction, instructions
 from nsys_report.analysis.intervals import length
 from nsys_report.analysis.kernels import copies_table, kernels_table
 from nsys_report.analysis.layers import find_repeats
+from nsys_report.analysis.loops import loop_idle
 from nsys_report.analysis.modules import modules_table
 from nsys_report.analysis.phases import phases_table
 from nsys_report.analysis.precision import precision_table
@@ -66,7 +67,9 @@ class AnalysisResults:
     slow: pa.Table
     """Schema repeats.SLOW."""
     loops: pa.Table
-    """Schema layers.LOOPS: a row per program that spends most of its kernel time in a loop."""
+    """Schema loops.LOOPS: a row per program that spends most of its kernel time in a loop."""
+    loop_idle: pa.Table
+    """Schema loops.LOOP_IDLE: why the device is idle within the iterations."""
     layers: pa.Table
     """Schema layers.LAYERS: a row per program in whose kernels a layer repeats."""
     layer_rows: pa.Table
@@ -121,6 +124,7 @@ def analyse(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
         repeats=repeats_table(view),
         slow=slow_table(view, groups),
         loops=repeating.loops,
+        loop_idle=loop_idle(view, idle, repeating.loop_windows),
         layers=repeating.layers,
         layer_rows=repeating.layer_rows,
         roofline=roofline_table(instructions, classes, types, ceilings),

@@ -140,10 +140,14 @@ def _ragged_words(ragged: int, what: str) -> str:
 
 def _loop_line(loop: Record) -> str:
     times = f"{duration(loop['iteration_time_min_ns'])} to {duration(loop['iteration_time_max_ns'])}"
-    return (
+    each = (
         f"{things(loop['iterations'], 'iteration')} of {things(loop['kernels_per_iteration'], 'kernel')} make up "
-        f"{share(loop['loop_share'])} of the kernel time: {duration(loop['iteration_time_ns'])} each ({times})."
+        f"{share(loop['loop_share'])} of the kernel time: {duration(loop['iteration_time_ns'])} each ({times}), one every "
+        f"{duration(loop['period_ns'])}, of which the GPU is idle {duration(loop['idle_per_iteration_ns'])}"
     )
+    launches, back = loop["launches_per_iteration"], loop["readbacks_per_iteration"]
+    launched = f"; {things(round(launches, 1), 'launching call')} an iteration" if launches else ""
+    return each + launched + (f", {things(round(back, 1), 'read-back')}" if back >= 0.5 else "") + "."
 
 
 def _joined(record: Record) -> Value:
