@@ -10,10 +10,12 @@ import pytest
 from nsys_report.analysis import find_ceilings
 from nsys_report.analysis.ceilings import override
 from nsys_report.analysis.costs import costs_of
+from nsys_report.analysis.idle import idle_times
 from nsys_report.analysis.layers import find_repeats
+from nsys_report.analysis.loops import loop_idle
 from nsys_report.analysis.periods import Period, find_period
 from nsys_report.analysis.view import make_view
-from tests.nsys_report.joined_samples import fact, joined, kernel
+from tests.nsys_report.joined_samples import copy, fact, joined, kernel
 
 CEILINGS = override(find_ceilings("none"), {"measured": 2.0})
 
@@ -131,3 +133,25 @@ def test_what_reads_no_parameters_is_no_layer() -> None:
     view = make_view(joined([*step(0, 0, 20), *step(10_000, 1, 20)], facts))
     (block,) = find_repeats(view, costs_of(view), CEILINGS).layers.to_pylist()
     assert (block["kind"], block["layers"]) == ("block", 3)
+
+
+def test_an_iteration_has_a_period_pauses_and_launches() -> None:
+    """Three iterations of a dot and a norm of 10 ns each, every 40 ns: 5 ns between the two and 15 after; each launches a graph."""
+    rows = [
+        kernel(40 * n + 15 * position, 40 * n + 15 * position + 10, 0, 1 + position, name=f"k{position}", **graph(40 * n))
+        for n in range(4)
+        for position in (0, 1)
+    ]
+    view = make_view(joined([*rows, copy(190, 191, "DtoH", 1, 0, **graph(200)), kernel(200, 210, 0, 7)], FACTS))
+    found = find_repeats(view, costs_of(view), CEILINGS)
+    (loop,), (windows,) = found.loops.to_pylist(), found.loop_windows
+    assert (loop["iterations"], loop["period_ns"], loop["idle_per_iteration_ns"]) == (4, 40, 5 + 15)
+    assert (loop["launches_per_iteration"], loop["readbacks_per_iteration"]) == (1, 0)  # the copy comes after the last iteration
+    assert (windows.start.tolist(), windows.end.tolist()) == ([0], [145])
+    idle = loop_idle(view, idle_times(view), found.loop_windows).to_pylist()
+    assert sum(row["idle_ns"] for row in idle) == 4 * 5 + 3 * 15
+
+
+def graph(at: int) -> dict[str, Any]:
+    """A graph launched 30 ns before its first kernel, in a call of 5 ns."""
+    return {"launch_start_ns": at - 30, "launch_end_ns": at - 25, "launch_api": "cuGraphLaunch", "launch_thread": 11}
