@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsys_report.analysis.budget_table import steps_of
-from nsys_report.analysis.layers import Sequence, typical_sequences
+from nsys_report.analysis.sequences import Sequence, typical_sequences
 from nsys_report.analysis.view import ints
 
 if TYPE_CHECKING:

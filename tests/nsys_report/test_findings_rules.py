@@ -424,3 +424,25 @@ def test_autotuning_inside_the_window() -> None:
     rows = [kernel(0, 10_000, 0, 0), kernel(20_000, 21_000, None, match_method="autotuning")]
     finding = found(joined(rows, [fact("add.1", kernel_class="other", bytes_accessed=100)]))["autotuning-inside"]
     assert finding.value("kernels") == 1 and finding.value("time_ns") == 1000
+
+
+def looped(began: int, returned: int) -> Joined:
+    """Four steps of ten iterations, 1,000 ns apart: three kernels of 100 ns, launched as a graph so long before the first of them."""
+    rows = []
+    for at in (20_000 * step + 1000 * n for step in range(4) for n in range(10)):
+        graph = {"launch_start_ns": at - began, "launch_end_ns": at - returned, "launch_api": "cuGraphLaunch", "launch_thread": 11}
+        rows += [kernel(at + 100 * i, at + 100 * i + 100, at // 20_000, i, name="abc"[i], **graph) for i in range(3)]
+    return joined(rows, [fact(name, bytes_accessed=10) for name in "abc"])
+
+
+def test_iterations_of_a_loop_that_are_launched_as_a_graph_each() -> None:
+    """Of each pause of 700 ns the host spends 50 before it calls, 600 in the call, and 50 pass until the first kernel starts."""
+    finding = found(looped(650, 50))["iterations-launched"]
+    assert (finding.value("iterations"), finding.value("launches"), finding.value("kernels")) == (10, 1, 3)
+    assert (finding.value("period_ns"), finding.value("kernel_ns"), finding.value("idle_per_iteration_ns")) == (1000, 300, 700)
+    assert finding.value("idle_ns") == 9 * (600 + 50)
+    assert finding.gain_ns == 9 * 650 * 7 / 8
+
+
+def test_iterations_that_are_launched_ahead_cost_nothing() -> None:
+    assert "iterations-launched" not in found(looped(5000, 4500))

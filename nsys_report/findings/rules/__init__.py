@@ -12,6 +12,7 @@ from nsys_report.findings.rules import (
     devices,
     experts,
     host,
+    iterations,
     kernels,
     launches,
     loops,
@@ -35,6 +36,7 @@ CAPTURE_RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (
 
 EXECUTION_RULES: tuple[Callable[[Context, Step], Iterator[Finding]], ...] = (
     launches.launches,
+    iterations.launched_iterations,
     compiling.compiled_in_steps,
     capture.profiler,
 )
@@ -48,6 +50,7 @@ STEP_RULES: tuple[Callable[[Context, Step], Iterator[Finding]], ...] = (
     host.waiting_for_host,
     launches.launches,
     launches.graph_updates,
+    iterations.launched_iterations,
     launches.dispatch,
     compiling.compiled_in_steps,
     capture.profiler,
