@@ -33,7 +33,7 @@ LOOSE = 2.0
 """Nothing is called the same that is not known to twice the band of noise."""
 SHARE_OF_HOST = {"copies_ns": 2.0}
 """Noise of a part of host time by that of all of it: what waits for a copy's result waits elsewhere the next time."""
-TOLERANCE = 2.0
+TOLERANCE = 1.0
 """A measured band wider than so many assumed ones says nothing of a difference inside it."""
 
 

@@ -44,7 +44,7 @@ def capture_record(case: str, analyses: Sequence[Session], environment: Mapping[
 def _figures(analysis: Session) -> Iterator[tuple[str, float]]:
     """Step, kernel time, host gap, class times and bytes of each program that matters, and the capture's coverage."""
     results = analysis.results
-    modules = results.modules.to_pylist()
+    modules = sorted(results.modules.to_pylist(), key=lambda m: m["program_id"] or 0)  # programs of one name keep their order
     total = sum((m["busy_time_ns"] or 0) * m["executions"] for m in modules)
     names: dict[str, int] = {}
     for module in modules:
@@ -52,7 +52,7 @@ def _figures(analysis: Session) -> Iterator[tuple[str, float]]:
             continue
         key = module["hlo_module"], module["program_id"]
         number = names[key[0]] = names.get(key[0], 0) + 1
-        name = key[0] if number == 1 else f"{key[0]}({number})"  # XLA's numbers change with every run
+        name = key[0] if number == 1 else f"{key[0]}({number})"  # XLA's numbers change with every compile
         yield from ((f"{name}:{figure}", value) for figure, value in _program(results, module, key) if value is not None)
     if results.joined_share is not None and analysis.xla_dump is not None:
         yield "joined_share", results.joined_share

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from nsys_report import Analysis, Diff, analyze, diff
@@ -163,6 +165,20 @@ def test_a_gate_that_compares_nothing_fails(fixture_path: Callable[..., Path], c
     assert run(["diff", one, other]) == 0
     assert run(["diff", one, other, "--fail-on", "slower"]) == 1
     assert "nothing was compared" in capsys.readouterr().err
+
+
+def test_the_document_keeps_to_its_schema(read: Read, fixture_path: Callable[..., Path]) -> None:
+    schema = json.loads((files("nsys_report.reports") / "diff.schema.json").read_text(encoding="utf-8"))
+    train = analyze(fixture_path("train", "capture.sqlite"), fixture_path("train", "xla_dump"))
+    for other in (read("again_2"), read("changed_fusion"), train):
+        jsonschema.validate(json.loads(json.dumps(diff(read("again_1"), other).document())), schema)
+
+
+def test_the_other_way_round_is_the_opposite(read: Read) -> None:
+    there, back = diff(read("again_1"), read("changed_fusion")), diff(read("changed_fusion"), read("again_1"))
+    assert (there.verdict, back.verdict) == ("slower", "faster")
+    ones, others = (d.programs[0].quantity("kernel_time_ns") for d in (there, back))
+    assert ones is not None and others is not None and ones.difference == pytest.approx(-(others.difference or 0))
 
 
 def test_wrong_use_is_said(fixture_path: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
