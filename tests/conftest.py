@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Callable, Generator
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -55,12 +56,12 @@ def capture() -> Callable[[str], Capture]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """A test whose assertions all stand in loops and that reaches none of them proves nothing: it fails."""
-    lines = _assertions_in_loops(item.function) if isinstance(item, pytest.Function) else frozenset()
-    if not lines or sys.gettrace() is not None:
+    lines = _assertions_in_loops(item.obj) if isinstance(item, pytest.Function) else frozenset()
+    if not isinstance(item, pytest.Function) or not lines or sys.gettrace() is not None:
         return (yield)
-    code, reached = inspect.unwrap(item.function).__code__, set[int]()
+    code, reached = inspect.unwrap(item.obj).__code__, set[int]()
 
-    def within(frame: FrameType, event: str, _argument: object) -> object:
+    def within(frame: FrameType, event: str, _argument: object) -> Any:
         reached.add(frame.f_lineno)
         return within
 

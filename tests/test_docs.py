@@ -9,6 +9,7 @@ import click
 import pytest
 
 import nsys_report
+from hlo_mapping.columns import about
 from nsys_report.cli.app import COMMANDS, group
 from tests import write_docs
 
@@ -31,7 +32,7 @@ def test_the_report_in_the_readme_is_what_its_command_prints(monkeypatch: pytest
 
 @pytest.mark.parametrize("schema", [schema for schema, _ in write_docs.TABLES.values()], ids=write_docs.TABLES)
 def test_every_column_says_what_it_is(schema: object) -> None:
-    assert all(text.strip() for text in write_docs.about(schema).values())  # type: ignore[arg-type]
+    assert all(text.strip() for text in about(schema).values())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -230,7 +230,7 @@ def test_synchronisation_kinds_by_the_calls_name(tmp_path: Path) -> None:
     """nsys 2025.5 to 2026.1 store a stream synchronisation as 2, the number of a stream's wait for an event."""
     sync = {"start": 5, "end": 9, "correlationId": 1, "globalPid": PROCESS, "syncType": 2, "streamId": 7, "contextId": 1}
     rows = [sync, sync | {"start": 6, "correlationId": 44, "streamId": 2**32 - 1}]
-    strings: dict[int, str | bytes] = STRINGS | {3: "cudaStreamSynchronize_v3020"}
+    strings: dict[int, str | bytes] = {**STRINGS, 3: "cudaStreamSynchronize_v3020"}
     found = opened(tmp_path, strings, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION=rows).synchronizations
     assert found.column("kind").to_pylist() == ["stream", "stream_wait_event"]
     assert found.column("thread").to_pylist() == [THREAD, None]

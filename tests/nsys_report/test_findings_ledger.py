@@ -73,5 +73,5 @@ def test_findings_never_explain_more_than_the_step_above_its_floor(name: str) ->
     made = analysis(name)
     for one in explained(made.findings, made.results):
         assert 0 <= one.explained_ns <= one.above_floor_ns * (1 + 1e-9), one
-    for one in made.findings:
-        assert one.explained_ns == pytest.approx(sum(one.explains.values()))
+    for found in made.findings:
+        assert found.explained_ns == pytest.approx(sum(found.explains.values()))

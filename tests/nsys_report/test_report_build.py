@@ -12,7 +12,8 @@ import pytest
 
 from nsys_report.analysis import analyse, find_ceilings
 from nsys_report.analysis.ceilings import override
-from nsys_report.capture.health import Health, HealthItem
+from nsys_report.capture.health import Health
+from nsys_report.capture.health_items import HealthItem
 from nsys_report.capture.model import CaptureInfo, Gpu
 from nsys_report.fact import Fact
 from nsys_report.findings.model import Elsewhere, Finding, Place

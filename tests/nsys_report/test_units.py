@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from nsys_report import units
 from nsys_report.units import LONGEST_WORD, escaped, visible
+from nsys_report.words import three_digits
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_a_duration_never_shows_a_thousand_of_a_unit_that_has_a_larger_one(ns: f
 
 @given(st.floats(min_value=1e-3, max_value=1e15))
 def test_three_digits_stay_within_half_a_percent_of_the_value(value: float) -> None:
-    assert float(units.three_digits(value).replace(",", "")) == pytest.approx(value, rel=5.1e-3, abs=5e-4)
+    assert float(three_digits(value).replace(",", "")) == pytest.approx(value, rel=5.1e-3, abs=5e-4)
 
 
 @pytest.mark.parametrize(
