@@ -105,6 +105,7 @@ def _program(session: Session, record: Record, top: int | None) -> Section:
         tables += [
             programs.classes_table(classes, _total(record, classes, results.ceilings)),
             programs.details_table(programs.of_module(results.details, record)),
+            programs.phases_table(programs.of_module(results.phases, record)),
             programs.instructions_table(instructions, top),
         ]
     elif len(kernels := programs.of_module(results.kernels, record)):
@@ -168,7 +169,11 @@ def _floor(record: Record, classes: pa.Table) -> tuple[tuple[Fact, ...], tuple[s
         text += f", {things(record['kernels_per_execution'], 'kernel')} and {duration(record['kernel_time_ns'])} of kernel time each."
     elif record["busy_time_ns"] is not None:
         text += f", {duration(record['busy_time_ns'])} of GPU work each, and no kernel on record."
-    facts = [Fact("executions", "executions", runs, "count"), Fact("kernel_time_ns", "kernel time", record["kernel_time_ns"], "ns")]
+    facts = [
+        Fact("program_kind", "kind of program", record["program_kind"]),
+        Fact("executions", "executions", runs, "count"),
+        Fact("kernel_time_ns", "kernel time", record["kernel_time_ns"], "ns"),
+    ]
     needed = pc.sum(classes["floor_bytes"]).as_py()
     lines = [text]
     if needed and record["kernel_time_ns"]:

@@ -75,6 +75,13 @@ INSTRUCTIONS = (
     Show("source_file", "file", 10, "name"),
     Show("source_line", "line", 10, "number"),
 )
+PHASES = (
+    Show("phase", "phase"),
+    Show("time_mean_ns", "time"),
+    Show("time_share", "share"),
+    Show("launches_per_execution", "launches"),
+    Show("instructions", "instructions", 4),
+)
 TIMES = (
     ("kernel time", "kernel_time"),
     ("busy time", "busy_time"),
@@ -149,10 +156,17 @@ def details_table(details: pa.Table) -> Table:
     return present(details, DETAILS, "details", "Classes in detail", marks=_doubts, words={"kernel_class": _class_name}, in_full=True)
 
 
+def phases_table(phases: pa.Table) -> Table:
+    """The phases of one program that trains, in the order of a step."""
+    return present(phases, PHASES, "phases", "Phases")
+
+
 def instructions_table(instructions: pa.Table, top: int | None) -> Table:
     """One program's instructions, most time first; `top` of them on short pages."""
     own = {"hlo_instruction": _instruction_name, "kernel_class": _class_name}
-    return present(instructions, INSTRUCTIONS, "instructions", "Instructions by time", marks=_doubts, words=own, lead=top)
+    phased = instructions["phase"].null_count < len(instructions)
+    shows = (*INSTRUCTIONS[:3], Show("phase", "phase", 5), *INSTRUCTIONS[3:]) if phased else INSTRUCTIONS
+    return present(instructions, shows, "instructions", "Instructions by time", marks=_doubts, words=own, lead=top)
 
 
 def of_module(table: pa.Table, record: Record) -> pa.Table:

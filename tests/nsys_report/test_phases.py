@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from nsys_report.analysis.results import AnalysisResults
+from nsys_report.cli import app
 from nsys_report.joined import Joined
 from nsys_report.pipeline import analyze
 
@@ -39,3 +41,20 @@ def test_the_joined_capture_says_what_kind_each_program_is(trained: tuple[Joined
 def test_no_phases_without_training(fixture_path: Callable[..., Path]) -> None:
     made = analyze(fixture_path("int8", "capture.sqlite"), fixture_path("int8", "xla_dump"))
     assert len(made.results.phases) == 0
+
+
+def test_the_document_shows_phases_and_kinds_where_there_are_any(fixture_path: Callable[..., Path], tmp_path: Path) -> None:
+    found = {}
+    for name in ("train", "int8"):
+        out = tmp_path / f"{name}.json"
+        with pytest.raises(SystemExit) as done:
+            app.main(
+                ["report", str(fixture_path(name, "capture.sqlite")), "--xla-dump", str(fixture_path(name, "xla_dump")), "--json", str(out)]
+            )
+        assert done.value.code == 0
+        sections = json.loads(out.read_text())["captures"][0]["sections"]
+        found[name] = next(s for s in sections if s["key"].startswith("program:"))
+    assert [row["phase"] for row in found["train"]["tables"]["phases"]["rows"]] == ["forward", "loss", "backward", "optimizer"]
+    assert "phase" in [c["key"] for c in found["train"]["tables"]["instructions"]["columns"]]
+    assert "phases" not in found["int8"]["tables"]
+    assert [found[n]["facts"]["program_kind"]["value"] for n in ("train", "int8")] == ["training", "inference"]
