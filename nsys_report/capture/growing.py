@@ -23,6 +23,9 @@ class Numbers:
         self._any = False
         self._lock = Lock()
 
+    def __len__(self) -> int:
+        return len(self._values)
+
     def put(self, at: int, piece: pa.Array) -> None:
         """Writes a batch of integers (or of nulls alone) at a row; threads may write to different rows at once."""
         rows = slice(at, at + len(piece))
@@ -61,6 +64,9 @@ class Texts:
     def __init__(self, most: int) -> None:
         self._codes = Numbers(most)
         self._place: dict[bytes, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._codes)
 
     def put(self, at: int, piece: pa.Array) -> None:
         """Writes a batch of texts without nulls."""

@@ -41,7 +41,7 @@ class ClockOffset:
 
 def impossible_spans(start: Ints, end: Ints, session_ns: int | None) -> Flags:
     """Records that end beyond any time, or last longer than the whole session (`session_ns`, None where the capture does not say)."""
-    beyond: Flags = (np.abs(start) >= LATEST_NS) | (np.abs(end) >= LATEST_NS)
+    beyond: Flags = (start >= LATEST_NS) | (start <= -LATEST_NS) | (end >= LATEST_NS) | (end <= -LATEST_NS)
     if session_ns:
         beyond |= ~beyond & (np.where(beyond, 0, end) - np.where(beyond, 0, start) > session_ns + SESSION_SLACK_NS)
     return beyond

@@ -72,7 +72,7 @@ class SqliteSource:
                 self._views = frozenset(look.get_view_names())
                 names = [*look.get_table_names(), *self._views]
                 return {name: tuple(c["name"] for c in look.get_columns(name)) for name in names}
-        except (SQLAlchemyError, sqlite3.Error) as error:
+        except (SQLAlchemyError, sqlite3.Error, UnicodeDecodeError) as error:
             raise damaged(self.path, _first_line(error)) from error
         finally:
             engine.dispose()
@@ -167,6 +167,8 @@ class SqliteSource:
                 cursor.execute(_text(query))
                 with cursor.fetch_record_batch() as reader:
                     for batch in reader:
+                        if growing and at + batch.num_rows > len(growing[0]):
+                            raise damaged(self.path, "a table holds more rows than it counts")
                         for column, piece in zip(growing, batch.columns, strict=True):
                             if strict and isinstance(column, Numbers) and piece.type != pa.int64():
                                 raise _OtherTypes

@@ -173,7 +173,7 @@ def _probe_lock(path: Path, uri: str) -> None:
                 "export it again with nsys export --type sqlite --force-overwrite true",
                 slug="capture-unfinished",
             ) from error
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter of a message that quotes damaged text
         raise damaged(path, str(error)) from error
     finally:
         connection.close()

@@ -54,8 +54,8 @@ def state_call_ids(strings: Strings) -> tuple[int, ...]:
 
 
 def _possible(raw: dict[str, pa.Array]) -> tuple[dict[str, pa.Array], int]:
-    """The rows whose times can be, and how many others there were."""
-    bad = impossible_spans(integers(raw["start"], 0), integers(raw["end"], 0), None)
+    """The rows that have a start and whose times can be, and how many others there were."""
+    bad = impossible_spans(integers(raw["start"], 0), integers(raw["end"], 0), None) | raw["start"].is_null().to_numpy(zero_copy_only=False)
     count = int(bad.sum())
     return (_filtered(raw, pa.array(~bad)) if count else raw), count
 

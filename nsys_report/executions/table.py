@@ -51,6 +51,7 @@ def executions_table(
     columns: dict[str, object] = {name: values[order] for name, values in measured.items()}
     columns["execution_id"] = np.arange(len(order))
     columns["process_id"] = pa.array(measured["process_id"][order], mask=measured["process_id"][order] < 0)
+    columns["device_id"] = pa.array(measured["device_id"][order], mask=measured["device_id"][order] < 0)
     columns["host_gap_ns"] = _host_gaps(timeline, rows[first][order], shared or {})
     # a graph recorded whole hides its kernels: how many it had, and how long they took, nobody knows
     hidden = measured["whole_graphs"][order] > 0
@@ -67,7 +68,7 @@ def _timeline(activities: pa.Table) -> _Timeline:
     return _Timeline(
         activities["start_ns"].to_numpy(),
         activities["end_ns"].to_numpy(),
-        activities["device_id"].to_numpy(),
+        activities["device_id"].fill_null(-1).to_numpy(),
         activities["process_id"].fill_null(-1).to_numpy(),
         codes == words.get("kernel", -1),
         codes == words.get("graph", -1),

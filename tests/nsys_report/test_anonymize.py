@@ -54,7 +54,7 @@ def planted(folder: Path, fixture: Path) -> tuple[Path, Path]:
 
 def figures(analysis: Analysis) -> list[tuple[object, ...]]:
     """What a report says of programs, without their names."""
-    names = ("kernel_class", "time_ns", "launches_per_execution", "bytes_accessed", "weight_bytes", "kv_read_bytes", "flops")
+    names = ("kernel_class", "time_per_execution_ns", "launches_per_execution", "bytes_accessed", "weight_bytes", "kv_read_bytes", "flops")
     rows = analysis.results.classes.to_pylist()
     return sorted((tuple(row.get(name) for name in names) for row in rows), key=repr)
 
