@@ -22,6 +22,7 @@ SLUGS = frozenset(
         "helper-programs",
         "inputs-not-hidden",
         "intermediates-written",
+        "iterations-launched",
         "launch-bound",
         "library-below-roof",
         "library-launches",

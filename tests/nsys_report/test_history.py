@@ -88,7 +88,7 @@ def _write(path: str, writer: int, times: int) -> None:
 
 @pytest.mark.parametrize("name", ["history.jsonl", "history.sqlite"])
 def test_many_processes_write_one_history(tmp_path: Path, name: str) -> None:
-    writers, times = 4, 10
+    writers, times = 3, 6
     path = tmp_path / name
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=_write, args=(str(path), writer, times)) for writer in range(writers)]

@@ -32,8 +32,8 @@ def launched_iterations(context: Context, step: Step) -> Iterator[Finding]:
         f"{duration(idle)} of each {duration(step.wall_ns)} step for the next",
         why=f"An iteration's {count(loop['kernels_per_iteration'])} kernels and copies take {duration(loop['iteration_time_ns'])}, and one "
         f"begins every {duration(loop['period_ns'])}: the GPU is idle for {share(loop['idle_per_iteration_ns'] / loop['period_ns'])} of "
-        f"the loop, with the profiler's own work and short pauses among it. In each the host launches {things(round(launches), 'graph')}, "
-        "and is not ahead of the device.",
+        f"the loop, with the profiler's own work and short pauses among it. In each the host launches "
+        f"{things(round(launches), 'graph')}, and is not ahead of the device.",
         remedy=_remedy(loop),
         confidence="likely",
         basis="Idle time within the loop while graphs are launched, less what the tracing of their nodes takes, of which a longer body "
