@@ -446,3 +446,33 @@ def test_iterations_of_a_loop_that_are_launched_as_a_graph_each() -> None:
 
 def test_iterations_that_are_launched_ahead_cost_nothing() -> None:
     assert "iterations-launched" not in found(looped(5000, 4500))
+
+
+def uneven(slow: int = 0, late: int = 0) -> Joined:
+    """Twelve steps of 10,000 ns with kernels a (1,000 ns) and b (1,000); in every third b takes longer, or the step begins later."""
+    rows, at = [], 0
+    for step in range(12):
+        third = step % 3 == 2
+        at += late * third
+        launch = {"launch_start_ns": at - 100, "launch_end_ns": at - 50, "launch_api": "cuLaunchKernel", "launch_thread": 11}
+        rows += [kernel(at, at + 1000, step, 0, **launch), kernel(at + 1000, at + 2000 + slow * third, step, 1, **launch)]
+        at += 10_000
+    return joined(rows, [fact("a", bytes_accessed=10), fact("b", bytes_accessed=10)])
+
+
+def test_slow_executions_and_the_instruction_that_is_slow_in_them() -> None:
+    finding = found(uneven(slow=5000))["slow-executions"]
+    assert (finding.value("executions"), finding.value("every"), finding.value("each_ns")) == (4, 3, 5000)
+    assert (finding.value("instruction"), [place.hlo_instruction for place in finding.places]) == ("b", ["b"])
+    assert (finding.gain_ns, finding.stake_ns, finding.explained_ns) == (None, 4 * 5000, 0)
+
+
+def test_late_executions_and_why_they_are_late() -> None:
+    """Steps 2, 5, 8 and 11 begin 5,000 ns later; the host does nothing in that time that the capture shows."""
+    finding = found(uneven(late=5000))["late-executions"]
+    assert (finding.value("executions"), finding.value("every"), finding.value("each_ns")) == (4, 3, 5000)
+    assert (finding.value("cause"), finding.stake_ns) == ("host_work", 4 * 5000)
+
+
+def test_executions_that_are_alike_are_not_slow() -> None:
+    assert not {"slow-executions", "late-executions"} & found(uneven()).keys()

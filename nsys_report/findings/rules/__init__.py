@@ -19,6 +19,7 @@ from nsys_report.findings.rules import (
     offload,
     products,
     slow,
+    slow_steps,
     traffic,
     weights,
 )
@@ -84,3 +85,6 @@ REST_RULES: tuple[Callable[[Context, Step, Mapping[Source, float]], Iterator[Fin
     slow.near_roof,
 )
 """Rules about what is left of the step, which see what nobody has claimed yet."""
+
+OTHER_STEP_RULES: tuple[Callable[[Context, Step], Iterator[Finding]], ...] = (slow_steps.slow_executions, slow_steps.late_executions)
+"""Rules about executions that are not typical: they claim nothing of the typical step."""

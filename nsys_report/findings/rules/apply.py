@@ -11,7 +11,7 @@ from nsys_report.capture.health import health as judge
 from nsys_report.findings.helpers import with_helpers
 from nsys_report.findings.ledger import OF_INSTRUCTIONS, settle
 from nsys_report.findings.model import Elsewhere, Finding, Place, Source
-from nsys_report.findings.rules import CAPTURE_RULES, DEVICE_RULES, EXECUTION_RULES, REST_RULES, STEP_RULES
+from nsys_report.findings.rules import CAPTURE_RULES, DEVICE_RULES, EXECUTION_RULES, OTHER_STEP_RULES, REST_RULES, STEP_RULES
 from nsys_report.findings.step import Context, Step, make_context
 from nsys_report.findings.thresholds import threshold
 from nsys_report.findings.tried import judged
@@ -41,6 +41,7 @@ def find(
         settled, left = _settled(context, step)
         found += _weighed_findings(step, settled, context.shared)
         found += [_weighed(rest, step, context.shared) for rest in unexplained(step, left)]
+        found += [_weighed(apart, step, context.shared) for rule in OTHER_STEP_RULES for apart in rule(context, step)]
     merged = _merged(found)
     return tuple(sorted(with_helpers(context, merged) if programs is None else merged, key=_rank))
 
@@ -83,7 +84,7 @@ def _weighed(finding: Finding, step: Step, shared: float) -> Finding:
         hlo_module=step.key.hlo_module,
         program_id=step.key.program_id,
         executions=step.executions,
-        stake_ns=finding.explained_ns * step.executions if gain is None else 0.0,
+        stake_ns=finding.stake_ns or (finding.explained_ns * step.executions if gain is None else 0.0),
         total_gain_ns=(gain or 0.0) * (1.0 if on_device else shared) * step.executions,
         share=gain / step.wall_ns if gain is not None and step.wall_ns else None,
         tokens_per_s=_tokens(step, gain),
