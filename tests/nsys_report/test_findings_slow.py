@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hlo_mapping.dataflow import build_graph
 from hlo_mapping.text.parser import parse_module
+from nsys_report.analysis import analyse, find_ceilings
 from nsys_report.findings.flow import Flow
 from nsys_report.findings.model import Finding
+from nsys_report.findings.rules import graphs
+from nsys_report.findings.step import make_context
 from nsys_report.findings.tried import Pair, judged, pairs
-from tests.nsys_report.findings_samples import found, run
+from tests.nsys_report.findings_samples import found, health, run
 
 SCATTER = """\
 HloModule jit_step, is_scheduled=true
@@ -152,6 +157,14 @@ def test_what_a_loops_work_needs_of_its_iteration() -> None:
     assert flow.trip_count("same") == 10 and flow.is_in_loop("new")
     passed = {p.writer: p.readers for p in flow.passed}
     assert passed == {"next": ("less", "taken"), "same": ("sum.1",), "taken": ("sum.1",), "sum.1": ("new",)}
+
+
+def test_conditional_nodes_that_hold_the_device_up() -> None:
+    made = run(CHAIN, {"writer": 5000, "reader": 6000}, between=1000)
+    context = make_context(made, analyse(made, find_ceilings("made up", None, {"measured": 1000.0})), health())
+    step = replace(context.steps[0], typical={("idle", "conditional_nodes"): 2000.0})
+    (finding,) = graphs.conditional_nodes(context, step)
+    assert finding.gain_ns == 2000 and finding.claims == {("part", "idle", "conditional_nodes"): 1.0}
 
 
 def test_a_promise_that_nobody_tried_is_a_possibility() -> None:
