@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+import nsys_report.findings
 from hlo_mapping.dataflow import build_graph
 from hlo_mapping.text.parser import parse_module
 from nsys_report.analysis import analyse, find_ceilings
 from nsys_report.findings.flow import Flow
 from nsys_report.findings.model import Finding
 from nsys_report.findings.rules import graphs
+from nsys_report.findings.rules.slow import FAMILIES
+from nsys_report.findings.slugs import SLUGS
 from nsys_report.findings.step import make_context
 from nsys_report.findings.tried import Pair, judged, pairs
 from tests.nsys_report.findings_samples import found, health, run
@@ -179,3 +184,10 @@ def test_a_promise_that_was_not_kept_is_a_possibility() -> None:
     for pair in pairs():
         finding = judged(Finding(pair.slug, "Title", "Why.", "Remedy.", "sure", "Basis", gain_ns=10.0))
         assert finding.confidence == ("sure" if pair.slug in kept else "possible") and finding.tried.startswith("tried: ")
+
+
+def test_every_kind_of_finding_can_be_asked_for_by_its_slug() -> None:
+    folder = Path(nsys_report.findings.__file__).parent
+    text = "\n".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py") if path.name != "slugs.py")
+    named = set(re.findall(r'slug="([a-z-]+)"', text)) | {family.slug for family in FAMILIES}
+    assert len(named) > 30 and named <= SLUGS
