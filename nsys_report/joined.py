@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from hlo_mapping.dump.program import Program
-    from hlo_mapping.program_kind import ProgramKind
+    from hlo_mapping import Program, ProgramKind
     from nsys_report.capture.model import Capture
 
 

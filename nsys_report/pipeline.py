@@ -7,16 +7,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from hlo_mapping import HloError, Program, ProgramKind, RoleOverrides, index_dump, join, program_facts
 from hlo_mapping.classification import overrides as role_overrides
-from hlo_mapping.classification.overrides import RoleOverrides
 from hlo_mapping.columns import FACTS
-from hlo_mapping.dump.index import index_dump
-from hlo_mapping.dump.program import Program
-from hlo_mapping.errors import HloError
-from hlo_mapping.facts import program_facts
 from hlo_mapping.matching.found import Joined as Join
-from hlo_mapping.matching.join import join
-from hlo_mapping.program_kind import ProgramKind
 from nsys_report.analysis.ceilings import Ceilings, GpuEntry, builtin_table, find_ceilings, read_table
 from nsys_report.analysis.results import analyse
 from nsys_report.analysis.whatif import Scenario, predict

@@ -46,7 +46,7 @@ HLO_MAPPING: dict[str, str] = {
     "program_kind.py": f"{VALUES} costs/ classification/ program_evidence.py",
     "facts.py": f"{VALUES} columns.py dump/ dataflow.py costs/ classification/ launch_costs.py phases.py program_kind.py | pyarrow",
     "summary.py": f"{VALUES} dump/ dots.py skeleton.py classification/ facts.py",
-    "__init__.py": "errors.py ir.py text/parser.py dump/ matching/join.py classification/overrides.py program_kind.py facts.py",
+    "__init__.py": "errors.py ir.py text/parser.py dump/ matching/join.py classification/ program_kind.py facts.py summary.py",
 }
 """HLO alone: knows nothing of captures, commands or pages."""
 
@@ -58,24 +58,24 @@ NSYS_REPORT: dict[str, str] = {
     "units.py": "words.py",
     "fact.py": "units.py",
     "columns.py": "hlo_mapping/columns.py | pyarrow",
-    "role_files.py": "hlo_mapping/classification/overrides.py",
+    "role_files.py": "hlo_mapping/__init__.py hlo_mapping/classification/overrides.py",
     "capture/": "hlo_mapping/columns.py errors.py words.py paths.py | adbc_driver_manager adbc_driver_sqlite numpy pyarrow sqlalchemy",
     "measuring/": "errors.py | numpy",
     "stepbench/": "errors.py | jax numpy pynvml",
-    "executions/": "hlo_mapping/columns.py hlo_mapping/dump/ hlo_mapping/matching/ columns.py words.py capture/ | numpy pyarrow",
-    "joined.py": "hlo_mapping/dump/program.py hlo_mapping/program_kind.py capture/model.py executions/activities.py | pyarrow",
-    "analysis/": "hlo_mapping/columns.py hlo_mapping/shape.py hlo_mapping/ir.py hlo_mapping/dots.py hlo_mapping/phases.py"
+    "executions/": "hlo_mapping/__init__.py hlo_mapping/columns.py hlo_mapping/matching/ columns.py words.py capture/ | numpy pyarrow",
+    "joined.py": "hlo_mapping/__init__.py capture/model.py executions/activities.py | pyarrow",
+    "analysis/": "hlo_mapping/__init__.py hlo_mapping/columns.py hlo_mapping/shape.py hlo_mapping/dots.py hlo_mapping/phases.py"
     " errors.py capture/model.py joined.py | numpy pyarrow",
-    "findings/": "hlo_mapping/errors.py hlo_mapping/ir.py hlo_mapping/opcodes.py hlo_mapping/dump/ hlo_mapping/dataflow.py"
+    "findings/": "hlo_mapping/__init__.py hlo_mapping/opcodes.py hlo_mapping/dump/ hlo_mapping/dataflow.py"
     " units.py fact.py capture/health.py joined.py analysis/ | numpy pyarrow",
-    "findings/rules/": "hlo_mapping/shape.py hlo_mapping/ir.py hlo_mapping/dump/ hlo_mapping/dataflow.py"
+    "findings/rules/": "hlo_mapping/__init__.py hlo_mapping/shape.py hlo_mapping/dataflow.py"
     " hlo_mapping/classification/reasons.py units.py words.py fact.py capture/health.py joined.py analysis/ findings/ | numpy pyarrow",
     "session.py": "capture/health.py joined.py analysis/ findings/",
-    "pipeline.py": "hlo_mapping/errors.py hlo_mapping/columns.py hlo_mapping/dump/ hlo_mapping/matching/ hlo_mapping/program_kind.py"
-    " hlo_mapping/classification/overrides.py hlo_mapping/facts.py"
+    "pipeline.py": "hlo_mapping/__init__.py hlo_mapping/columns.py hlo_mapping/matching/"
+    " hlo_mapping/classification/overrides.py"
     " errors.py paths.py role_files.py capture/ executions/ joined.py analysis/ findings/rules/apply.py session.py | pyarrow",
     "selection.py": "errors.py units.py joined.py analysis/ findings/ findings/rules/ session.py | numpy pyarrow",
-    "comparison/": "hlo_mapping/errors.py hlo_mapping/dump/ hlo_mapping/pairing/ units.py analysis/ session.py | numpy scipy",
+    "comparison/": "hlo_mapping/__init__.py hlo_mapping/dump/ hlo_mapping/pairing/ units.py analysis/ session.py | numpy scipy",
     "history/": "errors.py units.py stepbench/result.py session.py | filelock ruptures numpy",
     "profiling/hook/": "| jax",
     "profiling/": "errors.py capture/ session.py profiling/hook/ | pyarrow",
@@ -94,11 +94,11 @@ NSYS_REPORT: dict[str, str] = {
     "reports/markdown.py": "units.py findings/model.py reports/model.py",
     "reports/terminal_page.py": "units.py findings/model.py reports/model.py | rich",
     # What builds chooses what is shown.
-    "reports/": "hlo_mapping/dump/ hlo_mapping/summary.py units.py fact.py capture/model.py capture/health.py"
+    "reports/": "hlo_mapping/__init__.py units.py fact.py capture/model.py capture/health.py"
     " analysis/ findings/ session.py comparison/model.py history/ profiling/passes.py serving/ | numpy pyarrow",
     "reports/pictures/": "units.py joined.py analysis/ceilings.py session.py reports/ reports/arrays.py reports/lanes.py | numpy pyarrow",
     "reports/figures/": "units.py reports/palette.py reports/scales.py reports/export.py reports/pictures/model.py | matplotlib numpy",
-    "reports/html/": "hlo_mapping/ir.py hlo_mapping/text/printer.py units.py fact.py analysis/ceilings.py"
+    "reports/html/": "hlo_mapping/__init__.py hlo_mapping/text/printer.py units.py fact.py analysis/ceilings.py"
     " session.py comparison/model.py history/trend.py"
     " reports/model.py reports/palette.py reports/scales.py reports/finding_page.py reports/export.py reports/ reports/pictures/"
     " | bokeh jinja2 markupsafe numpy",
@@ -107,14 +107,15 @@ NSYS_REPORT: dict[str, str] = {
     "version.py": "",
     "notebook.py": "version.py columns.py units.py analysis/ findings/ pipeline.py session.py"
     " selection.py reports/model.py reports/ plots.py | pandas pyarrow",
-    "anonymize/": "hlo_mapping/kernel_kinds.py hlo_mapping/dump/ hlo_mapping/matching/names.py hlo_mapping/text/anonymous.py"
+    "anonymize/": "hlo_mapping/__init__.py hlo_mapping/kernel_kinds.py hlo_mapping/dump/"
+    " hlo_mapping/matching/names.py hlo_mapping/text/anonymous.py"
     " errors.py scratch.py capture/ notebook.py | numpy pyarrow",
     "assertions/": "errors.py units.py analysis/budget.py analysis/columns.py findings/slugs.py session.py"
     " reports/markdown.py reports/ | pyarrow",
     "diffing.py": "version.py errors.py comparison/ reports/model.py reports/ reports/html/ notebook.py | pandas",
     "benching/": "errors.py history/ notebook.py",
     "__init__.py": "version.py profiling/window.py stepbench/benchmark.py notebook.py diffing.py",
-    "cli/": "hlo_mapping/errors.py hlo_mapping/dump/ hlo_mapping/classification/overrides.py hlo_mapping/summary.py"
+    "cli/": "hlo_mapping/__init__.py hlo_mapping/dump/"
     " version.py errors.py units.py role_files.py capture/__init__.py capture/session.py measuring/ analysis/ceilings.py analysis/whatif.py"
     " selection.py profiling/ serving/ reports/model.py reports/export.py reports/csv_files.py"
     " reports/markdown.py reports/terminal_page.py reports/"

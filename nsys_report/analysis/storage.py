@@ -7,8 +7,8 @@ from collections import Counter
 
 import numpy as np
 
+from hlo_mapping import Module
 from hlo_mapping.dots import operand_leaves
-from hlo_mapping.ir import Module
 from hlo_mapping.shape import BITS
 from nsys_report.analysis.view import View, ints
 from nsys_report.joined import Joined

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hlo_mapping import Module
 from hlo_mapping.dots import operand_leaves
-from hlo_mapping.ir import Module
 from hlo_mapping.shape import BITS
 from nsys_report.analysis.causes import READBACK_BYTES
 from nsys_report.analysis.costs import Alike, Costs

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hlo_mapping.dump.index import index_dump
+from hlo_mapping import index_dump
 from nsys_report.anonymize.capture import Removed, anonymous_capture
 from nsys_report.anonymize.dump import anonymous_dump, module_names
 from nsys_report.capture.opening import open_source

@@ -150,7 +150,7 @@ def _end(number: int, _frame: object) -> NoReturn:
 
 def _explain(error: Exception) -> int:
     """Prints an error for a person and gives the exit code."""
-    from hlo_mapping.errors import HloError
+    from hlo_mapping import HloError
     from nsys_report.errors import ReportError
 
     if isinstance(error, ReportError):

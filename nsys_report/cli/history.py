@@ -118,7 +118,7 @@ def bench(
     A case has a name, a command (which prints the line of a StepBenchmark, or makes captures) or captures, and how it is treated:
     measured, once (neither compared nor recorded) or skipped, with the reason. A regression is not recorded.
     """
-    from hlo_mapping.errors import HloError
+    from hlo_mapping import HloError
     from nsys_report.benching.cases import read_cases
     from nsys_report.benching.run import measure
     from nsys_report.errors import InputError, ReportError

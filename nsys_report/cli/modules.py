@@ -13,9 +13,7 @@ from nsys_report.cli.page import show
 from nsys_report.cli.progress import progress_line
 
 if TYPE_CHECKING:
-    from hlo_mapping.classification.overrides import RoleOverrides
-    from hlo_mapping.dump.index import DumpIndex
-    from hlo_mapping.summary import ProgramSummary
+    from hlo_mapping import DumpIndex, ProgramSummary, RoleOverrides
 
 DUMP_HINT = "Let the run end before its dump is read, and copy whole directories."
 MOST_READ = 400
@@ -34,8 +32,7 @@ def command(directory: Path, names: tuple[str, ...], top: int, roles: Path | Non
 
     Without --module, the program with the largest parameters is shown in detail.
     """
-    from hlo_mapping.dump.index import index_dump
-    from hlo_mapping.errors import DumpError
+    from hlo_mapping import DumpError, index_dump
     from nsys_report.reports.dump_page import program_sections, programs_section
     from nsys_report.role_files import overrides_from
 
@@ -99,8 +96,8 @@ def _unread(dump: DumpIndex, numbers: list[int], read: list[int]) -> list[str]:
 
 def _summaries(dump: DumpIndex, numbers: list[int], overrides: RoleOverrides | None) -> tuple[list[ProgramSummary], list[str]]:
     """The programs in figures, and what could not be read."""
+    from hlo_mapping import summarize
     from hlo_mapping.dump.program import load_program
-    from hlo_mapping.summary import summarize
 
     found, problems = [], []
     with progress_line() as say:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from hlo_mapping import HloError
 from hlo_mapping.dump.debug_options import read_debug_options
-from hlo_mapping.errors import HloError
 from nsys_report.comparison.model import Setup
 from nsys_report.units import bandwidth, count
 
 if TYPE_CHECKING:
-    from hlo_mapping.dump.program import Program
+    from hlo_mapping import Program
     from nsys_report.comparison.side import Samples
     from nsys_report.session import Session
 

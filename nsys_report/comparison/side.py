@@ -18,7 +18,7 @@ from nsys_report.analysis.sequences import Sequence, typical_sequences
 from nsys_report.analysis.view import ints
 
 if TYPE_CHECKING:
-    from hlo_mapping.dump.program import Program
+    from hlo_mapping import Program
     from nsys_report.analysis.results import AnalysisResults
     from nsys_report.analysis.view import Ints, View
     from nsys_report.session import Session

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_mapping.errors import HloError
+from hlo_mapping import HloError
 from hlo_mapping.pairing.instructions import pair_instructions
 from hlo_mapping.pairing.programs import Described, pair_programs
 from hlo_mapping.pairing.work import Work, works_of

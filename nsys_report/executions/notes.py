@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hlo_mapping.dump.index import DumpIndex
+from hlo_mapping import DumpIndex
 from hlo_mapping.matching.confidence import AUTOTUNING, GOOD_FIT, POOR_FIT
 from hlo_mapping.matching.found import FoundExecution
 from hlo_mapping.matching.found import Joined as Join

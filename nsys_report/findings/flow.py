@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from hlo_mapping import HloError, Module
 from hlo_mapping.dataflow import Graph, Kernel, build_graph
-from hlo_mapping.errors import HloError
-from hlo_mapping.ir import Module
 from hlo_mapping.opcodes import VIEWS
 
 _CONSTANTS = frozenset({"constant", "iota", "broadcast"})

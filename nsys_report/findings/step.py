@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from hlo_mapping import Module, Program
 from hlo_mapping.dump.debug_options import read_debug_options
-from hlo_mapping.dump.program import Program
-from hlo_mapping.ir import Module
 from nsys_report.analysis.attribution import windows
 from nsys_report.analysis.causes import CAUSES
 from nsys_report.analysis.idle import idle_times

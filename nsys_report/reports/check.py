@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hlo_mapping.dump.index import index_dump
+from hlo_mapping import index_dump
 from nsys_report.reports.model import Notice, Section, Severity
 from nsys_report.reports.notices import all_notices, health_notices
 from nsys_report.reports.whole import headline

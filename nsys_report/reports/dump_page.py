@@ -9,7 +9,7 @@ from nsys_report.reports.model import Column, Row, Section, Table
 from nsys_report.units import count, size, things
 
 if TYPE_CHECKING:
-    from hlo_mapping.summary import ProgramSummary
+    from hlo_mapping import ProgramSummary
 
 PROGRAMS = (
     Column("program", "program", "name"),

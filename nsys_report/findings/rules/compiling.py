@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from hlo_mapping.dump.program import Program
+from hlo_mapping import Program
 from nsys_report.analysis.intervals import length, union
 from nsys_report.analysis.view import coded, ints
 from nsys_report.fact import Fact

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlo_mapping.ir import Computation, Instruction, Module
+from hlo_mapping import Computation, Instruction, Module
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import work_of
 from nsys_report.findings.model import Finding

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from hlo_mapping.ir import Instruction
+from hlo_mapping import Instruction
 from nsys_report.analysis.causes import READBACK_BYTES
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import all_of, claimed_ns

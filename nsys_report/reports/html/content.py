@@ -19,7 +19,7 @@ from nsys_report.reports.programs import of_module, title_of
 from nsys_report.units import phrase
 
 if TYPE_CHECKING:
-    from hlo_mapping.ir import Instruction, Module
+    from hlo_mapping import Instruction, Module
     from nsys_report.analysis.ceilings import Ceiling
     from nsys_report.session import Session
 
