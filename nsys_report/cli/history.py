@@ -23,11 +23,24 @@ AUTOMATIC = "automatic"
 TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 
+A_TIME = re.compile(r"\s*(\d+(?:\.\d*)?)\s*(ns|us|µs|ms|s)\s*")
+
+
+class Perturbed(click.Command):
+    """A command whose --perturb has a time only where one follows: what else follows is an argument of its own."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        following = [*args[1:], ""]
+        bare = f"--perturb={AUTOMATIC}"
+        told = [bare if a == "--perturb" and not A_TIME.fullmatch(b) else a for a, b in zip(args, following, strict=True)] if args else []
+        return super().parse_args(ctx, told)
+
+
 def _amount(ctx: click.Context, param: click.Parameter, value: str | None) -> float | str | None:
     """A time such as 3ms, in ns; AUTOMATIC and None pass."""
     if value is None or value == AUTOMATIC:
         return value
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(ns|us|µs|ms|s)\s*", value)
+    found = A_TIME.fullmatch(value)
     if found is None:
         raise click.BadParameter(f"{value!r} is no time, such as 3ms.", ctx, param)
     return float(found[1]) * TIMES[found[2]]
@@ -74,7 +87,7 @@ def _files_options(command: Decorated) -> Decorated:
     return command
 
 
-@click.command("record", short_help="Add a run to a history.")
+@click.command("record", cls=Perturbed, short_help="Add a run to a history.")
 @_files_options
 @shared_options
 def record(registry: Path, case: str | None, no_record: bool, **options: Any) -> int:
@@ -85,9 +98,9 @@ def record(registry: Path, case: str | None, no_record: bool, **options: Any) ->
     return _one(registry, case, keep=not no_record, judge=options["perturb"] is not None, **options)
 
 
-@click.command("compare", short_help="Hold a run against its history.")
+@click.command("compare", cls=Perturbed, short_help="Hold a run against its history.")
 @_files_options
-@click.option("--record", "add", is_flag=True, help="Add the run to the history too, where nothing is flagged.")
+@click.option("--record", "add", is_flag=True, help="Add the run to the history too.")
 @shared_options
 def compare(registry: Path, case: str | None, no_record: bool, add: bool, **options: Any) -> int:
     """Hold a run against the last ten records of its case on this GPU; exit 3 where a figure is flagged.
@@ -98,7 +111,7 @@ def compare(registry: Path, case: str | None, no_record: bool, add: bool, **opti
     return _one(registry, case, keep=add and not no_record, judge=True, **options)
 
 
-@click.command("bench", short_help="Run cases, compare and record them.")
+@click.command("bench", cls=Perturbed, short_help="Run cases, compare and record them.")
 @click.argument("cases_file", metavar="CASES.toml", type=A_PATH)
 @click.option("--registry", metavar="FILE", type=A_PATH, help="The history; without it the one that the file names.")
 @click.option("--case", "chosen", metavar="NAME", multiple=True, help="Only this case. Repeatable.")
@@ -116,7 +129,7 @@ def bench(
     """Run the cases of a file: measure, compare with the history, record; one table, exit 3 on a regression.
 
     A case has a name, a command (which prints the line of a StepBenchmark, or makes captures) or captures, and how it is treated:
-    measured, once (neither compared nor recorded) or skipped, with the reason. A regression is not recorded.
+    measured, once (neither compared nor recorded) or skipped, with the reason. A regression is recorded too: the trend shows it.
     """
     from hlo_mapping import HloError
     from nsys_report.benching.cases import read_cases
@@ -150,7 +163,7 @@ def bench(
             results.append(CaseResult(case.name, "once", case.reason, made, plain))
             continue
         assert result is not None
-        if not (no_record or result.flagged or result.perturbed_ns is not None):
+        if not no_record and perturb is None:
             store.append([made])
         results.append(result)
     code = _finish(results, out, full)
@@ -190,7 +203,7 @@ def _one(
     history = store.read()
     made = record_files(case, captures, dumps, environment(labels))
     result = _judged(made, history, perturb)
-    if keep and perturb is None and not (judge and result.flagged):
+    if keep and perturb is None:
         store.append([made])
         click.echo(f"recorded {made.case} in {registry}", err=True)
     code = _finish([result], out, full)

@@ -154,7 +154,8 @@ def test_record_and_compare(fixture_path: Callable[..., Path], tmp_path: Path, c
     assert run([*arguments("compare", "again_2"), "--perturb"]) == 3
     assert run([*arguments("compare", "again_2"), "--perturb", "1us"]) == 1
     assert "case decode" in capsys.readouterr().err
-    assert run([*arguments("compare", "again_2"), "--perturb", "soon"]) == 2
+    assert run([*arguments("compare", "again_2"), "--perturb=soon"]) == 2
+    assert run(["compare", "--perturb", *arguments("compare", "again_2")[1:]]) == 3  # what follows is the capture, not a time
     assert len(open_store(registry).read()) == 3
 
 
@@ -199,6 +200,8 @@ def test_bench_measures_compares_and_records(tmp_path: Path, capsys: pytest.Capt
     assert run(["bench", cases, "--no-record", "--out", str(tmp_path / "out.json")]) == 3
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["flagged"] == ["fast"]
     assert len(open_store(history).read()) == 3
+    assert run(["bench", cases]) == 3  # a regression is recorded: a trend without it would hide it
+    assert len(open_store(history).read()) == 4
 
 
 def test_a_case_that_fails_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
