@@ -230,7 +230,7 @@ def _launch_pieces(gaps: _Gaps) -> Iterator[tuple[int, Ranges]]:
 def _unexplained(gaps: _Gaps) -> Ints:
     """What the time before the launching call counts to where no other evidence claims it."""
     previous, following = gaps.previous, gaps.following
-    rest = np.where(following.to_host, CODES["waiting_for_result"], CODES["host_work"])
+    rest = np.where(following.to_host, CODES["before_fetch"], CODES["host_work"])
     again = (following.to_host & previous.to_host & ~previous.readback) | (following.to_device & previous.to_device)
     rest = np.where(again, CODES["between_copies"], rest)
     rest = np.where(_reads_back(gaps), CODES["loop_readback"], rest)

@@ -90,7 +90,8 @@ def test_a_step_on_paper() -> None:
         "kernels: other": 80,
         "idle: between_activities": 100,
         "copies: to_host": 100,
-        "copies: waiting_for_result": 200 + 50,  # before the copy's call, and from its return to the copy
+        "host: before_fetch": 200,  # from the device's end to the copy's call
+        "copies: waiting_for_result": 50,  # from the call's return to the copy
         "copies: copies_out": 50,
         "launch: graph_updates": 200,
         "host: allocation": 200,

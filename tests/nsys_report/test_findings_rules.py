@@ -385,6 +385,7 @@ def _compiled(*ranges: tuple[int, int]) -> Joined:
 def test_programs_compiled_inside_the_window() -> None:
     finding = found(_compiled((0, 20_000), (10_000, 30_000)))["compiled-inside"]
     assert finding.value("compilations") == 2 and finding.value("time_ns") == 30_000, "by union"
+    assert finding.value("costliest_1_ns") == 40_000, "both compilations of the one program"
     assert finding.gain_ns is None
     assert "compiled-in-parallel" not in found(_compiled((0, 20_000), (10_000, 30_000)))
     assert "compiled-inside" not in found(_compiled((0, 900)))

@@ -31,22 +31,20 @@ def compiled_inside(context: Context) -> Iterator[Finding]:
     whole = max(last, int(ends.max())) - min(first, int(starts.min()))
     if time < threshold("compiling", "least_share") * whole:
         return
-    number, most = len(starts), _most_compiled(ranges)
+    number, most, costliest = len(starts), _most_compiled(ranges), _costliest(ranges)
     together = _most_together(starts, ends)
     again = f" {most[0]} was compiled {count(most[1])} times: once for each shape or type that it was called with." if most[1] > 1 else ""
     yield Finding(
         slug="compiled-inside",
         title=f"{count(number)} programs were compiled while the capture ran, {duration(time)} of {duration(whole)}",
-        why=f"Steps that wait for a compilation say nothing of the program's speed.{again}",
-        remedy=(
-            "Call the function with a bounded set of shapes (pad lengths to a few buckets), compile them before serving, and keep compiled "
-            "programs (jax_compilation_cache_dir); start the capture after the warm-up."
-        ),
+        why=f"{_costliest_words(costliest)} Steps that wait for a compilation say nothing of the program's speed.{again}",
+        remedy=_remedy(most[1] > 1, costliest),
         confidence="sure",
         basis="XLA's own ranges around compilation, by union; what an execution would gain depends on how often a new shape comes",
         facts=(
             Fact("compilations", "compilations", number, "count"),
             Fact("time_ns", "time", time, "ns"),
+            *(Fact(f"costliest_{n}_ns", f"compiling {name}", spent, "ns") for n, (name, spent) in enumerate(costliest, 1)),
             Fact("most_compiled", "compiled most often", most[0]),
             Fact("times", "times", most[1], "count"),
             Fact("together", "at the same time at most", together, "count"),
@@ -55,6 +53,24 @@ def compiled_inside(context: Context) -> Iterator[Finding]:
     )
     if together >= threshold("compiling", "concurrent"):
         yield _in_parallel(together, time, int((ends - starts).sum()))
+
+
+def _costliest(ranges: Mapping[str, list[tuple[int, int]]]) -> list[tuple[str, int]]:
+    """The modules that took longest to compile, all their compilations together, ns; at most three."""
+    spent = {name: sum(end - start for start, end in rows) for name, rows in ranges.items()}
+    return sorted(spent.items(), key=lambda item: -item[1])[:3]
+
+
+def _costliest_words(costliest: list[tuple[str, int]]) -> str:
+    return f"Longest: {', '.join(f'{name} {duration(spent)}' for name, spent in costliest)}."
+
+
+def _remedy(again: bool, costliest: list[tuple[str, int]]) -> str:
+    shapes = "Call the function with a bounded set of shapes (pad lengths to a few buckets), compile them before serving, and keep"
+    return (
+        f"{shapes if again else f'Compile {costliest[0][0]} before it is needed (lower and compile ahead of time), and keep'} compiled "
+        "programs (jax_compilation_cache_dir); start the capture after the warm-up."
+    )
 
 
 def compiled_in_steps(context: Context, step: Step) -> Iterator[Finding]:

@@ -19,7 +19,10 @@ from nsys_report.words import count, duration, share, size, things
 
 TAKING = (("copies", "waiting_for_result"), ("copies", "copies_out"), ("copies", "to_host"))
 PREPARING = (("copies", "copies_in"), ("copies", "to_device"), ("copies", "copies_on_device"), ("copies", "pageable_copy"))
-ELSEWHERE = (("host", "host_work"), ("host", "synchronising"), ("host", "allocation"), ("copies", "between_copies"))
+ELSEWHERE = (
+    *(("host", part) for part in ("host_work", "before_fetch", "synchronising", "allocation")),
+    ("copies", "between_copies"),
+)
 BETWEEN = (*TAKING, *PREPARING, *ELSEWHERE)
 """Parts of the budget in which the device waits for what the host does between two calls of a program."""
 
