@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -75,6 +75,24 @@ class Flow:
     def argument_bytes(self, place: tuple[int, tuple[int, ...]]) -> int:
         """The size of an entry parameter."""
         return next((self.graph.shapes[node].byte_size for node, where in self.graph.parameters.items() if where == place), 0)
+
+    def tied(self, name: str) -> set[str]:
+        """The instructions that an instruction's operands need or that need its result, itself among them; all where it is unknown."""
+        kernel = self.kernels.get(name)
+        if kernel is None:
+            return set(self.kernels)
+        own = range(kernel.first, kernel.end)
+        nodes = self._reached(own, self.graph.inputs) | self._reached(own, self.graph.users)
+        return {self.graph.kernels[k].instruction.name for k in {self.graph.kernel[n] for n in nodes} if k >= 0}
+
+    def _reached(self, start: Iterable[int], edges: Sequence[Sequence[int]]) -> set[int]:
+        seen, todo = set(start), list(start)
+        while todo:
+            for node in edges[todo.pop()]:
+                if node not in seen:
+                    seen.add(node)
+                    todo.append(node)
+        return seen
 
     @cached_property
     def passed(self) -> tuple[Passed, ...]:

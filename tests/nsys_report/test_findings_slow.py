@@ -164,6 +164,14 @@ def test_what_a_loops_work_needs_of_its_iteration() -> None:
     assert passed == {"next": ("less", "taken"), "same": ("sum.1",), "taken": ("sum.1",), "sum.1": ("new",)}
 
 
+def test_what_can_run_beside_an_instruction() -> None:
+    """same and taken need nothing of each other; sum.1 needs both, and new needs it and what it made before."""
+    flow = Flow(build_graph(parse_module(LOOP, "made up")))
+    assert "taken" not in flow.tied("same") and "same" not in flow.tied("taken")
+    assert {"same", "taken", "new"} <= flow.tied("sum.1")
+    assert flow.tied("no such instruction") == set(flow.kernels), "unknown: as if everything hung on it"
+
+
 def test_conditional_nodes_that_hold_the_device_up() -> None:
     made = run(CHAIN, {"writer": 5000, "reader": 6000}, between=1000)
     context = make_context(made, analyse(made, find_ceilings("made up", None, {"measured": 1000.0})), health())

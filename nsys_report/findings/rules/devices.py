@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from nsys_report.findings.ledger import all_of, work_of
 from nsys_report.findings.model import Finding
 from nsys_report.findings.overlap import alone_ns
 from nsys_report.findings.parts import launches, moved, places
-from nsys_report.findings.step import Context, Step
+from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import count, duration, size, things
 
@@ -24,19 +24,16 @@ def exposed_collectives(context: Context, step: Step) -> Iterator[Finding]:
     alone = alone_ns(context, step, mine)
     if not mine or alone < threshold("devices", "least_share") * step.wall_ns:
         return
-    time, number = sum(step.spent(r) for r in mine), launches(mine)
+    time, number = sum(step.spent(r) for r in mine), launches([r for r in mine if r["activity"] == "kernel"])
+    beside = _independent_ns(step, mine)
     waiting = _waiting_for_others(context, step, [r["instruction_id"] for r in mine])
     late = f" Of that, {duration(waiting)} pass before the last device has begun the same collective." if waiting is not None else ""
     yield Finding(
         slug="collectives-exposed",
         title=f"{things(number, 'collective')} {'takes' if number == 1 else 'take'} {duration(time)} of each step, with nothing beside "
         f"for {duration(alone)}",
-        why=f"{size(moved(mine))} are moved in an execution; computation that needs the result waits.{late}",
-        remedy=(
-            "Overlap them with work that does not need their result (the latency-hiding scheduler: "
-            "--xla_gpu_enable_latency_hiding_scheduler=true), merge small ones, or shard so that fewer are needed; devices that arrive "
-            "late are a matter of balance and of dispatch."
-        ),
+        why=f"{size(moved(mine))} are moved in an execution; computation that needs the result waits.{late}{_room(alone, beside)}",
+        remedy=_remedy(step, beside),
         confidence="possible",
         basis="Their time in which no other kernel ran on the device; how much of it can be hidden depends on the program",
         claims=work_of(step, mine),
@@ -45,11 +42,48 @@ def exposed_collectives(context: Context, step: Step) -> Iterator[Finding]:
             Fact("collectives", "collectives", number, "count"),
             Fact("time_ns", "their time", time, "ns"),
             Fact("alone_ns", "with nothing beside them", alone, "ns"),
+            Fact("independent_ns", "work that could run beside them", beside, "ns"),
             Fact("waiting_ns", "waiting for the last device", waiting, "ns"),
             Fact("bytes", "bytes", moved(mine), "bytes"),
         ),
         places=places(step, mine),
     )
+
+
+def _independent_ns(step: Step, mine: Sequence[Record]) -> float | None:
+    """The time of kernels that neither need a collective's result nor are needed for it, for the one with most of it; None without HLO."""
+    flow = step.flow
+    if flow is None:
+        return None
+    spent = {record["hlo_instruction"]: step.spent(record) for record in step.instructions if record not in mine}
+    tied = [flow.tied(record["hlo_instruction"]) for record in mine]
+    return max((sum(time for name, time in spent.items() if name not in names) for names in tied), default=0.0)
+
+
+def _room(alone: float, beside: float | None) -> str:
+    if beside is None:
+        return ""
+    if beside < SERIAL * alone:
+        return " Everything before it is needed for it and everything after it needs it: nothing in the program could run meanwhile."
+    return f" {duration(beside)} of other kernels depend on none of that, and could run meanwhile."
+
+
+SERIAL = 0.05
+"""Of the collectives' time alone: with less independent work than that, a program is a chain in which nothing can hide them."""
+
+
+def _remedy(step: Step, beside: float | None) -> str:
+    """What fits the program: overlapping only where there is work to overlap with, and the scheduler only where it is off."""
+    alone = sum(step.spent(record) for record in step.of("other", "collective"))
+    hides = beside is None or beside >= SERIAL * alone
+    scheduler = (
+        "" if step.flag("xla_gpu_enable_latency_hiding_scheduler") == "true" else " (--xla_gpu_enable_latency_hiding_scheduler=true)"
+    )
+    parts = [f"Overlap them with work that does not need their result{scheduler}"] if hides else []
+    parts += ["merge small ones", "shard so that fewer are needed"]
+    parts += [] if hides else ["split the batch in two halves, so that one half computes while the other's collective runs"]
+    text = f"{', '.join(parts[:-1])}, or {parts[-1]}; devices that arrive late are a matter of balance and of dispatch."
+    return text[:1].upper() + text[1:]
 
 
 def _waiting_for_others(context: Context, step: Step, instructions: list[int]) -> float | None:
