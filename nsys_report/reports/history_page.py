@@ -44,6 +44,8 @@ def _notices(results: Sequence[CaseResult]) -> Iterator[Notice]:
             yield Notice(
                 "perturbed", f"{r.case}: a self-test; its steps are {duration(r.perturbed_ns)} longer than measured.", severity="info"
             )
+        if r.judged and r.treatment == "measured" and not any(judged.records for _, judged in r.judged):
+            yield Notice("nothing-compared", f"{r.case}: the history has no record to compare it with.", "nsys-report record adds one")
         if r.others:
             yield Notice(
                 "not-comparable",

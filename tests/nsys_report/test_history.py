@@ -128,6 +128,12 @@ def test_what_is_no_history_is_said(tmp_path: Path) -> None:
             open_store(path).read()
 
 
+def test_no_folder_is_made_for_a_history(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no directory"):
+        open_store(tmp_path / "absent" / "history.jsonl")
+    assert not (tmp_path / "absent").exists()
+
+
 def test_record_and_compare(fixture_path: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     registry = tmp_path / "history.jsonl"
 
