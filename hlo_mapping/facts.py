@@ -13,8 +13,7 @@ from hlo_mapping.classification.contents import trace
 from hlo_mapping.classification.kinds import find_kinds
 from hlo_mapping.classification.overrides import RoleOverrides
 from hlo_mapping.classification.roles import infer_roles
-from hlo_mapping.classification.rules import Launch, Verdict, classify, look_at
-from hlo_mapping.classification.rules import Program as Analysed
+from hlo_mapping.classification.rules import Launch, ModuleAnalysis, Verdict, classify, look_at
 from hlo_mapping.classification.uses import find_uses
 from hlo_mapping.columns import FACTS
 from hlo_mapping.costs.possible import without_impossible
@@ -61,7 +60,7 @@ def module_facts(module: Module, number: int, overrides: RoleOverrides | None = 
 def analyze_module(module: Module, number: int, overrides: RoleOverrides | None = None) -> ProgramFacts:
     """The facts of one module."""
     with _followed(module):
-        analysed = analyse(module, overrides)
+        analysed = analyze(module, overrides)
         launches = [look_at(analysed, kernel) for kernel in analysed.graph.kernels]
         verdicts = [_verdict(launch) for launch in launches]
         rows = [_row_or_unknown(launch, verdict) for launch, verdict in zip(launches, verdicts, strict=True)]
@@ -93,14 +92,14 @@ def _array(values: list[object], kind: pa.DataType) -> pa.Array:
     return pa.array(values, pa.string()).dictionary_encode() if pa.types.is_dictionary(kind) else pa.array(values, kind)
 
 
-def analyse(module: Module, overrides: RoleOverrides | None = None) -> Analysed:
+def analyze(module: Module, overrides: RoleOverrides | None = None) -> ModuleAnalysis:
     """The module's graph, and what its values and parameters are."""
     graph = build_graph(module)
     contents = trace(graph)
     uses = find_uses(graph, contents)
     roles = infer_roles(graph, contents, uses, overrides)
     kinds = find_kinds(graph, contents, uses, roles)
-    return Analysed(graph, contents, uses, roles, kinds, lasting_versions(graph, contents, roles))
+    return ModuleAnalysis(graph, contents, uses, roles, kinds, lasting_versions(graph, contents, roles))
 
 
 def _verdict(launch: Launch) -> Verdict | None:
@@ -130,7 +129,7 @@ def _row(launch: Launch, verdict: Verdict | None, costs: dict[str, object]) -> d
     return row
 
 
-def _metadata(program: Analysed, kernel: Kernel) -> OpMetadata:
+def _metadata(program: ModuleAnalysis, kernel: Kernel) -> OpMetadata:
     """The instruction's own metadata, or where a fusion has none that of the last operation in it that has."""
     if kernel.instruction.metadata.op_name:
         return kernel.instruction.metadata

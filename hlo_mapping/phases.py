@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 from hlo_mapping.classification.axes import summed_axes
 from hlo_mapping.classification.kinds import WEIGHTS
-from hlo_mapping.classification.rules import Program, Verdict
+from hlo_mapping.classification.rules import ModuleAnalysis, Verdict
 from hlo_mapping.costs.products import Product
 from hlo_mapping.dataflow import Graph, Kernel
 from hlo_mapping.opcodes import COLLECTIVES, RESHAPING
@@ -59,7 +59,7 @@ class _Flow:
     """Follows from a model parameter."""
 
 
-def phases(program: Program, verdicts: Sequence[Verdict | None]) -> list[Phase]:
+def phases(program: ModuleAnalysis, verdicts: Sequence[Verdict | None]) -> list[Phase]:
     """The phase of each of the program's launches, in the order of `graph.kernels`; `verdicts` are their classes."""
     flow = _flow(program)
     first_back = next((n for n, k in enumerate(program.graph.kernels) if any(flow.returning[r] for r in k.results)), None)
@@ -70,7 +70,7 @@ def phases(program: Program, verdicts: Sequence[Verdict | None]) -> list[Phase]:
     return _from_neighbours(program.graph, found)
 
 
-def _phase(program: Program, flow: _Flow, kernel: Kernel, verdict: Verdict | None, late: bool) -> Phase:
+def _phase(program: ModuleAnalysis, flow: _Flow, kernel: Kernel, verdict: Verdict | None, late: bool) -> Phase:
     graph = program.graph
     nodes = range(kernel.first, kernel.end)
     if any(graph.ops[n] in COLLECTIVES for n in nodes):
@@ -88,7 +88,7 @@ def _phase(program: Program, flow: _Flow, kernel: Kernel, verdict: Verdict | Non
     return _by_flow(program, flow, kernel, late)
 
 
-def _said_inside(program: Program, kernel: Kernel) -> Phase | None:
+def _said_inside(program: ModuleAnalysis, kernel: Kernel) -> Phase | None:
     """What the names of a launch's products say, else those of its results, else those of all its operations where they agree."""
     graph, nodes = program.graph, range(kernel.first, kernel.end)
     for group in ([n for n in nodes if program.uses.product(n) is not None], [r for r in kernel.results if r in nodes]):
@@ -104,7 +104,7 @@ def _said(op_name: str) -> Phase | None:
     return said.most_common(1)[0][0] if said else None
 
 
-def _by_flow(program: Program, flow: _Flow, kernel: Kernel, late: bool) -> Phase:
+def _by_flow(program: ModuleAnalysis, flow: _Flow, kernel: Kernel, late: bool) -> Phase:
     """What dataflow says of a launch whose names say nothing. `late` is whether the backward pass had begun when it ran."""
     results = kernel.results
     if any(flow.updating[r] for r in results):
@@ -120,7 +120,7 @@ def _by_flow(program: Program, flow: _Flow, kernel: Kernel, late: bool) -> Phase
     return "unknown"
 
 
-def _finishes_gradient(program: Program, kernel: Kernel) -> bool:
+def _finishes_gradient(program: ModuleAnalysis, kernel: Kernel) -> bool:
     """Whether a launch computes a gradient (a product, or the sum of one in parts) and does not apply it."""
     graph, halves = program.graph, program.kinds.halves
     made = {_before_moving(graph, r, RESHAPING) for r in kernel.results}
@@ -133,7 +133,7 @@ def _is_loss(flow: _Flow, kernel: Kernel) -> bool:
     return bool(results) and all(flow.concluded[r] and not flow.predicting[r] for r in results)
 
 
-def _flow(program: Program) -> _Flow:
+def _flow(program: ModuleAnalysis) -> _Flow:
     graph, roles = program.graph, program.roles
     pairs = [_operands_in_order(program, program.uses.products[g]) for g in roles.gradients if g in program.uses.products]
     named = [n for n, i in enumerate(graph.instructions) if _BACKWARD.search(i.metadata.op_name)]
@@ -152,12 +152,12 @@ def _flow(program: Program) -> _Flow:
     )
 
 
-def _weight_products(program: Program) -> list[int]:
+def _weight_products(program: ModuleAnalysis) -> list[int]:
     kinds = program.kinds
     return [n for n, p in program.uses.products.items() if WEIGHTS in (kinds.kind[p.left], kinds.kind[p.right])]
 
 
-def _transposed_products(program: Program) -> list[int]:
+def _transposed_products(program: ModuleAnalysis) -> list[int]:
     """Products with a parameter that sum over other dimensions of it than its first product does: they take gradients back through it."""
     graph, contents, kinds = program.graph, program.contents, program.kinds
     first: dict[int, frozenset[int]] = {}
@@ -172,7 +172,7 @@ def _transposed_products(program: Program) -> list[int]:
     return found
 
 
-def _operands_in_order(program: Program, product: Product) -> tuple[int, int]:
+def _operands_in_order(program: ModuleAnalysis, product: Product) -> tuple[int, int]:
     """The operands of a gradient's product, the earlier first: the layer's input (a loop keeps it in a stack), then what came back."""
     left, right = (_before_moving(program.graph, o, _TAKING) for o in (product.left, product.right))
     return (left, right) if left < right else (right, left)

@@ -7,7 +7,7 @@ from math import prod
 from hlo_mapping.classification.contents import Write
 from hlo_mapping.classification.iteration import as_made, made_of
 from hlo_mapping.classification.kinds import WEIGHTS
-from hlo_mapping.classification.rules import Program
+from hlo_mapping.classification.rules import ModuleAnalysis
 from hlo_mapping.classification.uses import elementwise_back
 from hlo_mapping.costs.products import Product, batch_sizes, numbers_in
 from hlo_mapping.costs.traffic import combiner
@@ -22,7 +22,7 @@ def is_backward(op_name: str) -> bool:
     return "transpose(" in op_name
 
 
-def trains(program: Program, number: int) -> bool:
+def trains(program: ModuleAnalysis, number: int) -> bool:
     """Whether a loop carries matrices on that are updated element by element with a product shaped as they are: their gradient."""
     graph, products = program.graph, program.uses.products
     loop = graph.loops[number]
@@ -47,13 +47,13 @@ def _dimensions(graph: Graph, product: int) -> tuple[int, ...]:
     return shape[len(batch_sizes(graph, product)) :] if graph.ops[product] == "dot" else shape
 
 
-def new_positions(program: Program) -> int:
+def new_positions(program: ModuleAnalysis) -> int:
     """New positions of one sequence that a step writes into its caches: the most over all writes."""
     writes = [w for w in program.contents.writes if w.root in program.roles.caches]
     return max((_written_positions(program, w) for w in writes), default=1)
 
 
-def _written_positions(program: Program, write: Write) -> int:
+def _written_positions(program: ModuleAnalysis, write: Write) -> int:
     graph, node = program.graph, write.node
     if graph.ops[node] == "dynamic-update-slice":
         whole, part = (graph.shapes[i].dimensions for i in graph.inputs[node][:2])
@@ -66,7 +66,7 @@ def _written_positions(program: Program, write: Write) -> int:
     return 1
 
 
-def _each_by_itself(program: Program, root: int, entries: int) -> bool:
+def _each_by_itself(program: ModuleAnalysis, root: int, entries: int) -> bool:
     """Whether attention reads the cache separately for each new entry: they belong to as many sequences."""
     graph, contents = program.graph, program.contents
     for product in (*program.uses.products.values(), *program.uses.spread.values()):
@@ -76,7 +76,7 @@ def _each_by_itself(program: Program, root: int, entries: int) -> bool:
     return False
 
 
-def returns_keys(program: Program) -> bool:
+def returns_keys(program: ModuleAnalysis) -> bool:
     """Whether two or more outputs are, but for type, order and place, operands of attention's products."""
     graph, kinds = program.graph, program.kinds
     attended = [
@@ -89,7 +89,7 @@ def returns_keys(program: Program) -> bool:
     return sum(_projected(program, o) in operands for o in arrays) >= 2
 
 
-def _projected(program: Program, node: int) -> int:
+def _projected(program: ModuleAnalysis, node: int) -> int:
     """The product that a value comes from, through the sum of its parts and slices of it; else what it was made as."""
     graph, halves = program.graph, program.kinds.halves
     while graph.ops[node] in ("slice", "leaf", *RESHAPING) or node in halves:
@@ -97,7 +97,7 @@ def _projected(program: Program, node: int) -> int:
     return node
 
 
-def feeds_back(program: Program, number: int) -> bool:
+def feeds_back(program: ModuleAnalysis, number: int) -> bool:
     """Whether a loop looks up, in a table of the model, ids that its last iteration chose among many."""
     graph, loop = program.graph, program.graph.loops[number]
     chosen = {p for p in loop.phis if len(graph.inputs[p]) > 1 and _is_choice(graph, graph.inputs[p][1])}

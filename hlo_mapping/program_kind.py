@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from hlo_mapping.classification.evidence import STATE, WEIGHT
 from hlo_mapping.classification.kinds import WEIGHTS
-from hlo_mapping.classification.rules import Program
+from hlo_mapping.classification.rules import ModuleAnalysis
 from hlo_mapping.program_evidence import feeds_back, is_backward, new_positions, returns_keys, trains
 from hlo_mapping.shape import INDEX_TYPES
 
@@ -71,7 +71,7 @@ class _Signs:
     positions: int | None
 
 
-def program_kind(program: Program, rows: Sequence[Mapping[str, Any]]) -> ProgramKind:
+def program_kind(program: ModuleAnalysis, rows: Sequence[Mapping[str, Any]]) -> ProgramKind:
     """The kind of an analysed module; `rows` are its facts (columns.FACTS)."""
     signs = _signs(program, rows)
     kind, confidence, evidence = _decide(program, signs)
@@ -90,7 +90,7 @@ def program_kind(program: Program, rows: Sequence[Mapping[str, Any]]) -> Program
     )
 
 
-def _signs(program: Program, rows: Sequence[Mapping[str, Any]]) -> _Signs:
+def _signs(program: ModuleAnalysis, rows: Sequence[Mapping[str, Any]]) -> _Signs:
     graph = program.graph
     classes = frozenset((str(r["kernel_class"]), str(r["class_detail"])) for r in rows if r.get("kernel_class") is not None)
     names = {c for c, _ in classes}
@@ -113,7 +113,7 @@ def _signs(program: Program, rows: Sequence[Mapping[str, Any]]) -> _Signs:
     )
 
 
-def _decide(program: Program, signs: _Signs) -> tuple[Kind, float, list[str]]:
+def _decide(program: ModuleAnalysis, signs: _Signs) -> tuple[Kind, float, list[str]]:
     if (training := _training(program)) is not None:
         return training
     if (serving := _serving(program, signs)) is not None:
@@ -126,7 +126,7 @@ def _decide(program: Program, signs: _Signs) -> tuple[Kind, float, list[str]]:
     return "inference", 0.9 if any(True for _ in _weight_products(program)) else 0.6, said
 
 
-def _training(program: Program) -> tuple[Kind, float, list[str]] | None:
+def _training(program: ModuleAnalysis) -> tuple[Kind, float, list[str]] | None:
     roles, graph = program.roles, program.graph
     backward = sum(is_backward(i.metadata.op_name) for i in graph.instructions)
     named = [f"{backward} operations carry the names of a backward pass"] if backward else []
@@ -142,7 +142,7 @@ def _training(program: Program) -> tuple[Kind, float, list[str]] | None:
     return None
 
 
-def _serving(program: Program, signs: _Signs) -> tuple[Kind, float, list[str]] | None:
+def _serving(program: ModuleAnalysis, signs: _Signs) -> tuple[Kind, float, list[str]] | None:
     if signs.language and signs.feeds_back:
         return "decoding", 0.95, ["a loop looks up the ids that its last iteration chose"]
     if signs.written:
@@ -160,14 +160,14 @@ def _serving(program: Program, signs: _Signs) -> tuple[Kind, float, list[str]] |
     return None
 
 
-def _has_state(program: Program) -> bool:
+def _has_state(program: ModuleAnalysis) -> bool:
     graph = program.graph
     return any(
         role == STATE and graph.shapes[n].element_type not in INDEX_TYPES and graph.count(n) > 1 for n, role in program.roles.role.items()
     )
 
 
-def _tables(program: Program) -> Iterable[tuple[int, ...]]:
+def _tables(program: ModuleAnalysis) -> Iterable[tuple[int, ...]]:
     """Rows and columns of every embedding table among the parameters that ids from the inputs are looked up in."""
     graph, contents, roles = program.graph, program.contents, program.roles
     for _, table in program.uses.lookups:
@@ -177,13 +177,13 @@ def _tables(program: Program) -> Iterable[tuple[int, ...]]:
                 yield shape
 
 
-def _weight_products(program: Program) -> Iterable[int]:
+def _weight_products(program: ModuleAnalysis) -> Iterable[int]:
     kinds = program.kinds
     for node, product in program.uses.products.items():
         if WEIGHTS in (kinds.kind[product.left], kinds.kind[product.right]):
             yield node
 
 
-def _width(program: Program, node: int) -> frozenset[int]:
+def _width(program: ModuleAnalysis, node: int) -> frozenset[int]:
     """The sizes of a product's result's dimensions."""
     return frozenset(d for leaf in program.graph.shapes[node].leaves for d in leaf.dimensions)

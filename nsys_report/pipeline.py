@@ -10,7 +10,7 @@ import pyarrow as pa
 from hlo_mapping import HloError, Program, ProgramKind, RoleOverrides, index_dump, join, program_facts
 from hlo_mapping.classification import overrides as role_overrides
 from hlo_mapping.columns import FACTS
-from hlo_mapping.matching.found import Joined as Join
+from hlo_mapping.matching.result import LaunchJoin
 from nsys_report.analysis.ceilings import Ceilings, GpuEntry, builtin_table, find_ceilings, read_table
 from nsys_report.analysis.results import analyse
 from nsys_report.analysis.whatif import Scenario, predict
@@ -61,7 +61,7 @@ def join_capture(
     return Joined(capture, activities, executions, facts, programs, notes, kinds)
 
 
-def _facts(found: Join, overrides: RoleOverrides | None) -> tuple[pa.Table, dict[int, ProgramKind], tuple[str, ...]]:
+def _facts(found: LaunchJoin, overrides: RoleOverrides | None) -> tuple[pa.Table, dict[int, ProgramKind], tuple[str, ...]]:
     """The facts of every program that ran, one after another, the programs' kinds, and sentences on those whose text cannot be followed."""
     if overrides is not None:
         role_overrides.check_overrides(overrides, [p.module for p in found.programs.values() if p.module is not None])

@@ -22,7 +22,7 @@ import pyarrow as pa
 from hlo_mapping import kernel_kinds
 from hlo_mapping.dump.index import DumpIndex, index_dump
 from hlo_mapping.matching import align, automaton, beam, calls, join, schedule, segments
-from hlo_mapping.matching.found import Annotations, Joined
+from hlo_mapping.matching.result import Annotations, LaunchJoin
 from nsys_report.capture import open_capture
 from nsys_report.executions.host import host_functions_before
 from nsys_report.executions.nvtx import annotate
@@ -59,7 +59,7 @@ class Case:
         return int((found[known] != self.truth[rows][known]).sum()), int(known.sum())
 
 
-def _instructions(found: Joined) -> np.ndarray:
+def _instructions(found: LaunchJoin) -> np.ndarray:
     return np.array([*(name for _, name in found.instructions), ""], object)[found.instruction]
 
 

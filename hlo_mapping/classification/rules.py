@@ -28,7 +28,7 @@ class Verdict:
 
 
 @dataclass(slots=True)
-class Program:
+class ModuleAnalysis:
     """Everything known of a module before its launches are classed."""
 
     graph: Graph
@@ -44,7 +44,7 @@ class Program:
 class Launch:
     """One launch and what it is made of."""
 
-    program: Program
+    program: ModuleAnalysis
     kernel: Kernel
     ops: frozenset[str]
     products: list[Product]
@@ -59,7 +59,7 @@ class Launch:
         return range(self.kernel.first, self.kernel.end)
 
 
-def look_at(program: Program, kernel: Kernel) -> Launch:
+def look_at(program: ModuleAnalysis, kernel: Kernel) -> Launch:
     """Gather what the rules ask about."""
     graph, kinds = program.graph, program.kinds
     nodes = range(kernel.first, kernel.end)
@@ -119,7 +119,7 @@ def _product(launch: Launch) -> Verdict | None:
     return verdict
 
 
-def is_product(program: Program, product: Product) -> bool:
+def is_product(program: ModuleAnalysis, product: Product) -> bool:
     """Whether a product counts as one: a spread multiply of two activations only where attention is made of it."""
     if product.node not in program.uses.spread:
         return True
@@ -127,7 +127,7 @@ def is_product(program: Program, product: Product) -> bool:
     return verdict is not None and verdict.kernel_class == "attention"
 
 
-def product_class(program: Program, product: Product) -> Verdict | None:
+def product_class(program: ModuleAnalysis, product: Product) -> Verdict | None:
     """The class of a product by its operands."""
     kinds = program.kinds
     operands = (kinds.kind[product.left], kinds.kind[product.right])
@@ -175,7 +175,7 @@ def _custom_call(launch: Launch) -> Verdict | None:
     return None
 
 
-def _attention_call(program: Program, node: int) -> Verdict | None:
+def _attention_call(program: ModuleAnalysis, node: int) -> Verdict | None:
     """Three arrays of activations of at least three dimensions with the same last one, and a result shaped as the first."""
     graph = program.graph
     arrays = [i for i in graph.inputs[node] if program.kinds.kind[i] == ACTIVATION and len(graph.shapes[i].dimensions) >= 3]
@@ -336,4 +336,4 @@ RULES: tuple[Callable[[Launch], Verdict | None], ...] = (
 )
 """In the order in which they are asked."""
 
-__all__ = ["RULES", "Launch", "Program", "Verdict", "classify", "look_at", "product_class"]
+__all__ = ["RULES", "Launch", "ModuleAnalysis", "Verdict", "classify", "look_at", "product_class"]

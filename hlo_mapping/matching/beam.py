@@ -243,16 +243,16 @@ class _Pass:
                     ends.append((cost + price, state, price, missing))
         if not ends:
             return
-        # of programs that explain as well the one compiled last is named, the others are its rivals
+        # of programs that explain as well the one compiled last is named, the others are its alternatives
         ends.sort(key=lambda e: (round(e[0], 6), -self.automata[e[1][0]].schedule.number))
         cost, state, price, missing = ends[0]
         if cost < new.get(OUTSIDE, float("inf")):
             new[OUTSIDE] = cost
-            rivals: dict[int, float] = {}
-            for other, rival, _, _ in ends[1:]:
-                if rival[0] != state[0]:
-                    rivals.setdefault(rival[0], other - cost)
-            trace.ended = Ending(state, price, missing, tuple(rivals.items())[:8])
+            alternatives: dict[int, float] = {}
+            for other, alternative, _, _ in ends[1:]:
+                if alternative[0] != state[0]:
+                    alternatives.setdefault(alternative[0], other - cost)
+            trace.ended = Ending(state, price, missing, tuple(alternatives.items())[:8])
 
     def settle(self, to: int, state: State) -> None:
         """Reads the history of the surviving hypothesis back to where the last one was settled."""
@@ -263,7 +263,7 @@ class _Pass:
             if state == OUTSIDE and trace.ended is not None:
                 end = trace.ended
                 state = end.state
-                open_ = Segment(at + 1, at + 1, state[0], end.price, 0, 0, end.missing, False, end.broke_off, end.rivals)
+                open_ = Segment(at + 1, at + 1, state[0], end.price, 0, 0, end.missing, False, end.broke_off, end.alternatives)
             before, step, price, exact, skipped, middle = trace.came[state]
             if state == OUTSIDE or open_ is None:
                 continue

@@ -31,7 +31,7 @@ class Candidates:
     """The numbers of the programs to read, and for each those of the programs whose files say the very same."""
 
     numbers: tuple[int, ...]
-    echoes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    duplicates: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 def candidates(dump: DumpIndex, tokens: Sequence[Token], named: Iterable[int] = ()) -> Candidates:
@@ -53,8 +53,8 @@ def candidates(dump: DumpIndex, tokens: Sequence[Token], named: Iterable[int] = 
         key = hash((thunks, module, _text(found.get(files.THUNK_METADATA))))
         alike.setdefault(key, []).append(number)
     # of equal programs the one compiled last stands for all
-    echoes = {numbers[-1]: tuple(numbers[:-1]) for numbers in alike.values() if len(numbers) > 1}
-    return Candidates(tuple(sorted(wanted | {numbers[-1] for numbers in alike.values()})), echoes)
+    duplicates = {numbers[-1]: tuple(numbers[:-1]) for numbers in alike.values() if len(numbers) > 1}
+    return Candidates(tuple(sorted(wanted | {numbers[-1] for numbers in alike.values()})), duplicates)
 
 
 def _names(thunks: str) -> Iterable[str]:

@@ -16,14 +16,14 @@ from hlo_mapping.matching.align import align
 from hlo_mapping.matching.beam import Cutter
 from hlo_mapping.matching.calls import divide, neighbouring_calls
 from hlo_mapping.matching.candidates import Candidates, candidates
-from hlo_mapping.matching.found import NONE, Annotations, FoundExecution, Joined, completed
 from hlo_mapping.matching.names import AUTOTUNER
 from hlo_mapping.matching.plans import Plan, Plans, plan
+from hlo_mapping.matching.result import NONE, Annotations, JoinedExecution, LaunchJoin, completed
 from hlo_mapping.matching.segments import Segment
 from hlo_mapping.matching.tokens import LaunchStream, Token, launch_streams
 
 
-def join(activities: pa.Table, dump: DumpIndex | None, annotations: Annotations, host_functions: np.ndarray | None = None) -> Joined:
+def join(activities: pa.Table, dump: DumpIndex | None, annotations: Annotations, host_functions: np.ndarray | None = None) -> LaunchJoin:
     """Finds execution and instruction of every activity (ACTIVITIES and LAUNCHES columns, in time order).
 
     `host_functions` counts, for each activity, the host functions that its thread had put on streams before launching it: XLA's runtime
@@ -36,8 +36,8 @@ def join(activities: pa.Table, dump: DumpIndex | None, annotations: Annotations,
     named = [p for p in annotations.programs if p >= 0]
     chosen = candidates(dump, tokens, named) if dump is not None else Candidates(())
     programs = [dump.load(n) for n in chosen.numbers] if dump is not None else []
-    echoes = {n: [(dump.name(e), e) for e in same] for n, same in chosen.echoes.items()} if dump is not None else {}
-    return _Join(len(activities), tokens, plan(programs, tokens, echoes), annotations).run(streams)
+    duplicates = {n: [(dump.name(e), e) for e in same] for n, same in chosen.duplicates.items()} if dump is not None else {}
+    return _Join(len(activities), tokens, plan(programs, tokens, duplicates), annotations).run(streams)
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class _Join:
         self.method = np.full(rows, NONE, np.int8)
         self.confidence = np.full(rows, np.nan)
         self.first_part = np.ones(rows, bool)
-        self.executions: list[FoundExecution] = []
+        self.executions: list[JoinedExecution] = []
         self.codes: dict[tuple[int, str], int] = {}
         self.of_annotated: dict[int, int] = {}
         self.cut_off: dict[object, tuple[bool, int]] = {}
@@ -79,7 +79,7 @@ class _Join:
         self.named: dict[int, list[np.ndarray]] = {}
         self.autotuner = np.array([t.kind == "kernel" and bool(AUTOTUNER.search(t.name)) for t in tokens] + [False], bool)
 
-    def run(self, streams: Iterable[LaunchStream]) -> Joined:
+    def run(self, streams: Iterable[LaunchStream]) -> LaunchJoin:
         repeats = []
         for stream in streams:
             self.stream(stream)
@@ -91,7 +91,7 @@ class _Join:
             for values in (self.execution, self.instruction, self.method, self.confidence):
                 values[pairs[:, 0]] = values[pairs[:, 1]]
         self.annotate_rest()
-        return Joined(
+        return LaunchJoin(
             completed(self.executions), self.execution, self.instruction, tuple(self.codes), self.method, self.confidence, self.first_part,
             self.plans.programs, (),
         )  # fmt: skip
@@ -143,9 +143,9 @@ class _Join:
                 program = None
         self.of_annotated[execution] = len(self.executions)
         named = number if number >= 0 else None
-        self.found(rows, FoundExecution(module, named, program, "nvtx", 1.0, quality, not cut_off, thread, missing=missing))
+        self.found(rows, JoinedExecution(module, named, program, "nvtx", 1.0, quality, not cut_off, thread, missing=missing))
 
-    def found(self, rows: np.ndarray, execution: FoundExecution) -> None:
+    def found(self, rows: np.ndarray, execution: JoinedExecution) -> None:
         """One more execution, and its rows."""
         self.placed.append(rows)
         self.executions.append(execution)
@@ -201,8 +201,8 @@ class _Join:
         rows = stream.rows[offset + segment.start : offset + segment.end]
         codes = stream.codes[offset + segment.start : offset + segment.end]
         mine = steps[segment.start : segment.end]
-        close = [self.plans.plans[r].program for r, dearer in segment.rivals if dearer < 0.25]
-        tied = (*plan_.twins, *((p.name, p.number) for p in close))
+        close = [self.plans.plans[r].program for r, dearer in segment.alternatives if dearer < 0.25]
+        tied = (*plan_.identical, *((p.name, p.number) for p in close))
         # a kernel or two in the middle of something else are no execution
         weak = segment.seen is False and segment.exact < confidence.WEAK
         key = (plan_.program.number, codes.tobytes(), mine.tobytes(), tied, segment.missing, weak)
@@ -226,7 +226,7 @@ class _Join:
         sure = (confidence.CUT[segment.seen] if fits else confidence.NO_EVIDENCE) / names
         self.found(
             rows,
-            FoundExecution(
+            JoinedExecution(
                 plan_.program.name,
                 plan_.program.number,
                 plan_.program,
@@ -298,7 +298,7 @@ class _Join:
                 self.of_annotated[annotated] = len(self.executions)
                 module, number = self.annotations.modules[annotated], self.annotations.programs[annotated]
                 program = self.plans.programs.get(number)
-                self.executions.append(FoundExecution(module, number if number >= 0 else None, program, "nvtx", 1.0, None, True, None))
+                self.executions.append(JoinedExecution(module, number if number >= 0 else None, program, "nvtx", 1.0, None, True, None))
         lookup = np.full(max(self.of_annotated) + 1, NONE)
         lookup[list(self.of_annotated)] = list(self.of_annotated.values())
         self.execution[rest] = lookup[owner[rest]]

@@ -12,17 +12,17 @@ from hlo_mapping.matching.automaton import Automaton
 from hlo_mapping.matching.schedule import Schedule, build_schedule
 from hlo_mapping.matching.tokens import Token
 
-Twin = tuple[str, int]
+NamedProgram = tuple[str, int]
 """(name, number) of a program that launches the very same sequence as another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One distinct schedule: the program that stands for it, and its twins."""
+    """One distinct schedule: the program that stands for it, and those of identical schedules."""
 
     automaton: Automaton
     program: Program
-    twins: tuple[Twin, ...] = ()
+    identical: tuple[NamedProgram, ...] = ()
 
     @property
     def schedule(self) -> Schedule:
@@ -33,7 +33,7 @@ class Plan:
 class Plans:
     """All distinct schedules of a dump over one alphabet, and which plan each program number has.
 
-    `instructions` holds for each program number its own instruction at each step: twins may number theirs differently.
+    `instructions` holds for each program number its own instruction at each step: identical programs may number theirs differently.
     """
 
     plans: tuple[Plan, ...]
@@ -41,21 +41,21 @@ class Plans:
     programs: dict[int, Program]
     instructions: dict[int, tuple[str | None, ...]]
 
-    def readings(self, plan: Plan, rivals: int = 0) -> np.ndarray:
-        """For each step of a plan how many different answers (module, instruction) its twins and `rivals` other programs would give."""
-        alike = {(name, self.instructions[number]) for name, number in ((plan.program.name, plan.program.number), *plan.twins)}
+    def readings(self, plan: Plan, alternatives: int = 0) -> np.ndarray:
+        """For each step of a plan how many different answers (module, instruction) identical programs and `alternatives` others give."""
+        alike = {(name, self.instructions[number]) for name, number in ((plan.program.name, plan.program.number), *plan.identical)}
         if len(alike) == 1:
-            return np.full(plan.schedule.end + 1, 1 + rivals)
+            return np.full(plan.schedule.end + 1, 1 + alternatives)
         counts = [len({(name, steps[s]) for name, steps in alike}) for s in range(plan.schedule.end)]
-        return np.array([*counts, 1]) + rivals
+        return np.array([*counts, 1]) + alternatives
 
 
-def plan(programs: Iterable[Program], tokens: Sequence[Token], echoes: Mapping[int, Sequence[Twin]] | None = None) -> Plans:
+def plan(programs: Iterable[Program], tokens: Sequence[Token], duplicates: Mapping[int, Sequence[NamedProgram]] | None = None) -> Plans:
     """Plans for programs that launch something. Of identical ones the one compiled last stands for all.
 
-    `echoes` are programs that were not read because their files say the same as those of the program of that number.
+    `duplicates` are programs that were not read because their files say the same as those of the program of that number.
     """
-    echoes = echoes or {}
+    duplicates = duplicates or {}
     groups: dict[object, list[tuple[Program, Schedule]]] = {}
     known = {p.number: p for p in programs}
     for program in known.values():
@@ -68,12 +68,12 @@ def plan(programs: Iterable[Program], tokens: Sequence[Token], echoes: Mapping[i
     for members in groups.values():
         members.sort(key=lambda m: m[0].number)
         program, schedule = members[-1]
-        twins: list[Twin] = [(m.name, m.number) for m, _ in members[:-1]]
+        identical: list[NamedProgram] = [(m.name, m.number) for m, _ in members[:-1]]
         for member, own in members:
             names = tuple(s.instruction for s in own.steps)
-            twins += echoes.get(member.number, ())
-            for number in (member.number, *(n for _, n in echoes.get(member.number, ()))):
+            identical += duplicates.get(member.number, ())
+            for number in (member.number, *(n for _, n in duplicates.get(member.number, ()))):
                 numbers[number] = len(plans)
                 instructions[number] = names
-        plans.append(Plan(Automaton(schedule, tokens), program, tuple(twins)))
+        plans.append(Plan(Automaton(schedule, tokens), program, tuple(identical)))
     return Plans(tuple(plans), numbers, known, instructions)

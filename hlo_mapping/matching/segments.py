@@ -25,7 +25,7 @@ MARGIN = 10.0
 """How much dearer than the best a hypothesis may be and live on."""
 
 SETTLED = 2.4
-"""Where an execution can end, rivals dearer by this much are given up: less than one launch too many or missing."""
+"""Where an execution can end, alternatives dearer by this much are given up: less than one launch too many or missing."""
 
 TROUBLE = 1.9
 """Where a launch makes the best explanation dearer by more than this, records may have been lost before it."""
@@ -63,7 +63,7 @@ Option = tuple[State, float, int, int, bool]
 class Segment:
     """One execution: launches `start` to `end` of the stream, by program `program` (an index), at what cost.
 
-    `rivals` are programs that explain the same launches nearly as well, with how much dearer. `exact` counts the launches that are
+    `alternatives` are programs that explain the same launches nearly as well, with how much dearer. `exact` counts the launches that are
     just what was expected, `extra` those that nobody expected, `missing` the expected kernels that did not come. `seen` tells
     whether the host saw one end right before it and one with it; None where the host does not tell.
     """
@@ -77,7 +77,7 @@ class Segment:
     missing: int
     cut_start: bool = False
     cut_end: bool = False
-    rivals: tuple[tuple[int, float], ...] = ()
+    alternatives: tuple[tuple[int, float], ...] = ()
     seen: bool | None = None
 
 
@@ -108,7 +108,7 @@ class Ending:
     state: State
     price: float
     missing: int
-    rivals: tuple[tuple[int, float], ...] = ()
+    alternatives: tuple[tuple[int, float], ...] = ()
     broke_off: bool = False
 
 

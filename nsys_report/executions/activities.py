@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from hlo_mapping.columns import ACTIVITIES, COSTS, JOIN, LAUNCHES
 from hlo_mapping.matching.confidence import METHODS
-from hlo_mapping.matching.found import Joined as Join
+from hlo_mapping.matching.result import LaunchJoin
 from nsys_report.capture.arrays import nullable
 
 _INSTRUCTION = pa.field("instruction_id", pa.int32())
@@ -16,7 +16,7 @@ WITH_COSTS = pa.schema([*ACTIVITIES, *JOIN, *COSTS, *LAUNCHES, _INSTRUCTION])
 BYTES = ("bytes_accessed", "weight_bytes", "kv_read_bytes", "kv_write_bytes", "flops")
 
 
-def joined_activities(activities: pa.Table, join: Join, execution_id: np.ndarray, executions: pa.Table, facts: pa.Table) -> pa.Table:
+def joined_activities(activities: pa.Table, join: LaunchJoin, execution_id: np.ndarray, executions: pa.Table, facts: pa.Table) -> pa.Table:
     """ACTIVITIES, JOIN and LAUNCHES, then instruction_id (row of `facts`) and bears_cost.
 
     `execution_id` holds each row's number in `executions`, -1 for none.
@@ -54,7 +54,7 @@ def with_costs(activities: pa.Table, facts: pa.Table) -> pa.Table:
     return pa.table([columns[f.name] for f in WITH_COSTS], schema=WITH_COSTS)
 
 
-def fact_rows(join: Join, facts: pa.Table) -> np.ndarray:
+def fact_rows(join: LaunchJoin, facts: pa.Table) -> np.ndarray:
     """For each instruction code of the join the row of `facts`, -1 where there is none (with one more -1 at the end)."""
     known = {
         (number, name): row

@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 
 from hlo_mapping import DumpIndex
 from hlo_mapping.matching.confidence import AUTOTUNING, GOOD_FIT, POOR_FIT
-from hlo_mapping.matching.found import FoundExecution
-from hlo_mapping.matching.found import Joined as Join
+from hlo_mapping.matching.result import JoinedExecution, LaunchJoin
 from nsys_report.words import share, things
 
 MOST_NAMED = 5
@@ -27,7 +26,9 @@ WORTH_SAYING = 0.01
 """Share of the kernel time in no execution from which that is said."""
 
 
-def join_notes(join: Join, dump: DumpIndex | None, without_work: Mapping[str, int], activities: pa.Table | None = None) -> tuple[str, ...]:
+def join_notes(
+    join: LaunchJoin, dump: DumpIndex | None, without_work: Mapping[str, int], activities: pa.Table | None = None
+) -> tuple[str, ...]:
     """Sentences for the report, most important first; of each kind a few, however many programs ran."""
     strays = _strays(join, dump, activities) if activities is not None else []
     notes = [*_misfits(join, dump), *strays, *_bounds(join.executions), *_ties(join.executions)]
@@ -41,7 +42,7 @@ def join_notes(join: Join, dump: DumpIndex | None, without_work: Mapping[str, in
     return tuple(notes)
 
 
-def _misfits(join: Join, dump: DumpIndex | None) -> list[str]:
+def _misfits(join: LaunchJoin, dump: DumpIndex | None) -> list[str]:
     if dump is None:
         return []
     absent = Counter((e.module, e.number) for e in join.executions if e.program is None)
@@ -70,7 +71,7 @@ def _misfits(join: Join, dump: DumpIndex | None) -> list[str]:
     return notes
 
 
-def _strays(join: Join, dump: DumpIndex | None, activities: pa.Table) -> list[str]:
+def _strays(join: LaunchJoin, dump: DumpIndex | None, activities: pa.Table) -> list[str]:
     """What kernels are in no execution although there is a dump: how much of the time, and which take most of it."""
     if dump is None:
         return []
@@ -89,7 +90,7 @@ def _strays(join: Join, dump: DumpIndex | None, activities: pa.Table) -> list[st
     ]
 
 
-def _bounds(executions: tuple[FoundExecution, ...]) -> list[str]:
+def _bounds(executions: tuple[JoinedExecution, ...]) -> list[str]:
     """Where the launches and the host's own signs do not agree on where executions begin and end."""
     told = [e for e in executions if e.seen is not None]
     odd = sum(not e.seen for e in told)
@@ -116,7 +117,7 @@ def _its(programs: Mapping[tuple[str, int | None], int]) -> str:
     return "that number" if len(programs) == 1 else "those numbers"
 
 
-def _ties(executions: tuple[FoundExecution, ...]) -> list[str]:
+def _ties(executions: tuple[JoinedExecution, ...]) -> list[str]:
     ties = Counter((e.module, e.number, e.tied) for e in executions if e.tied)
     notes = []
     for (module, number, tied), count in ties.most_common(8):

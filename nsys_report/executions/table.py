@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from hlo_mapping.matching.found import FoundExecution
+from hlo_mapping.matching.result import JoinedExecution
 from nsys_report.capture.model import Place
 from nsys_report.columns import EXECUTION_TABLE
 
@@ -27,7 +27,7 @@ class _Timeline:
 
 
 def executions_table(
-    activities: pa.Table, execution: np.ndarray, found: tuple[FoundExecution, ...], shared: Mapping[Place, Place] | None = None
+    activities: pa.Table, execution: np.ndarray, found: tuple[JoinedExecution, ...], shared: Mapping[Place, Place] | None = None
 ) -> tuple[pa.Table, np.ndarray]:
     """EXECUTION_TABLE in order of start, and for each activity row the number of its execution in that order (-1 for none).
 
@@ -90,7 +90,7 @@ def _measure(timeline: _Timeline, rows: np.ndarray, first: np.ndarray) -> dict[s
     }
 
 
-def _identities(found: list[FoundExecution]) -> dict[str, object]:
+def _identities(found: list[JoinedExecution]) -> dict[str, object]:
     """What the cut says of each execution."""
     return {
         "hlo_module": [f.module for f in found],
@@ -110,7 +110,7 @@ def _column(values: object, kind: pa.DataType) -> pa.Array:
     return pa.array(values, pa.string() if pa.types.is_dictionary(kind) else kind).cast(kind)
 
 
-def _tied_number(found: FoundExecution) -> bool:
+def _tied_number(found: JoinedExecution) -> bool:
     """Whether several programs fit as well, so that its number is not known."""
     return found.method != "nvtx" and any(number != found.number for _, number in found.tied)
 

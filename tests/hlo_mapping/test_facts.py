@@ -12,7 +12,7 @@ from hlo_mapping.columns import FACTS
 from hlo_mapping.dump.index import index_dump
 from hlo_mapping.dump.program import Program
 from hlo_mapping.errors import HloError
-from hlo_mapping.facts import analyse, instruction_facts
+from hlo_mapping.facts import analyze, instruction_facts
 from hlo_mapping.text.parser import parse_module
 from tests.hlo_mapping.hlo_samples import FIXTURES, captured, captured_rows, module, program_rows, rows, total
 
@@ -70,7 +70,7 @@ def test_a_large_model() -> None:
 
 
 def test_layers_in_a_loop_read_the_same_weights() -> None:
-    program = analyse(captured("decode_scan_nocb", "jit_decode_step"))
+    program = analyze(captured("decode_scan_nocb", "jit_decode_step"))
     times = {k.instruction.name: 6 if k.loop >= 0 else 1 for k in program.graph.kernels}
     found = captured_rows("decode_scan_nocb", "jit_decode_step")
     assert program.graph.loops[0].trip_count == 6

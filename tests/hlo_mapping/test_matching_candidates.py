@@ -1,4 +1,4 @@
-"""Which programs of a large dump are read, and which twins are known without reading them."""
+"""Which programs of a large dump are read, and which identical ones are known without reading them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_equal_programs_are_read_once(tmp_path: Path) -> None:
         write(tmp_path, number, f"jit_a{number}", "a_fusion")
     chosen = candidates(index_dump(tmp_path), RAN)
     assert chosen.numbers == (39,)
-    assert chosen.echoes == {39: tuple(range(1, 39))}
+    assert chosen.duplicates == {39: tuple(range(1, 39))}
 
 
 def test_programs_that_differ_in_size_alone_are_not_equal(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How surely a launch is joined, library calls next to each other, annotated executions, and twins."""
+"""How surely a launch is joined, library calls next to each other, annotated executions, and identical programs."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_programs_that_launch_the_same_share_one_plan() -> None:
         program("jit_g", kernel("b_fusion"), number=5),
     )
     plans = plan([one, two, other, program("jit_nothing", number=9)], alphabet)
-    assert [(p.program.number, p.twins) for p in plans.plans] == [(7, (("jit_f", 3),)), (5, ())]
+    assert [(p.program.number, p.identical) for p in plans.plans] == [(7, (("jit_f", 3),)), (5, ())]
     assert plans.by_number == {3: 0, 7: 0, 5: 1}
     # each twin keeps the names of its own instructions
     assert plans.instructions[3] == ("a.1",)

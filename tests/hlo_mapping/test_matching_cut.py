@@ -98,7 +98,7 @@ def test_identical_programs_are_rivals_and_the_later_compiled_one_is_named() -> 
     first, second = straight("jit_f", *RUN_A, number=10), straight("jit_g", *RUN_A, number=20)
     found, executions = cut(RUN_A * 2, first, second)
     assert [e[0] for e in executions] == ["jit_g", "jit_g"]
-    assert [s.rivals for s in found.segments] == [((0, 0.0),), ((0, 0.0),)]
+    assert [s.alternatives for s in found.segments] == [((0, 0.0),), ((0, 0.0),)]
 
 
 def test_a_loop_whose_count_differs_from_execution_to_execution() -> None:

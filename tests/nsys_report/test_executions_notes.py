@@ -9,23 +9,23 @@ import numpy as np
 
 from hlo_mapping.dump.index import index_dump
 from hlo_mapping.dump.program import Program
-from hlo_mapping.matching.found import FoundExecution, Joined
+from hlo_mapping.matching.result import JoinedExecution, LaunchJoin
 from nsys_report.executions.notes import join_notes
 
 TEXT = "HloModule {name}\n\nENTRY e {{\n  ROOT p = f32[] parameter(0)\n}}\n"
 
 
-def found(module: str, number: int | None, program: Program | None = None, fit: float | None = None) -> FoundExecution:
-    return FoundExecution(module, number, program, "nvtx", 1.0, fit, True, None)
+def found(module: str, number: int | None, program: Program | None = None, fit: float | None = None) -> JoinedExecution:
+    return JoinedExecution(module, number, program, "nvtx", 1.0, fit, True, None)
 
 
-def joined(*executions: FoundExecution) -> Joined:
+def joined(*executions: JoinedExecution) -> LaunchJoin:
     none = np.zeros(0, int)
     programs = {e.program.number: e.program for e in executions if e.program is not None}
-    return Joined(executions, none, none, (), none, none, none, programs, ())
+    return LaunchJoin(executions, none, none, (), none, none, none, programs, ())
 
 
-def notes(folder: Path, *executions: FoundExecution, **without_work: int) -> tuple[str, ...]:
+def notes(folder: Path, *executions: JoinedExecution, **without_work: int) -> tuple[str, ...]:
     for number, name in enumerate(("jit_f", "jit_g"), 1):
         (folder / f"module_000{number}.{name}.sm_9.0a_gpu_after_optimizations.txt").write_text(TEXT.format(name=name))
     return join_notes(joined(*executions), index_dump(folder), without_work)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from hlo_mapping.matching.found import FoundExecution
+from hlo_mapping.matching.result import JoinedExecution
 from nsys_report.executions.table import executions_table
 from tests.nsys_report.launch_samples import activities
 
 
-def found(number: int | None = 1, module: str = "jit_f", tied: tuple[tuple[str, int], ...] = (), method: str = "nvtx") -> FoundExecution:
-    return FoundExecution(module, number, None, method, 1.0, None, True, 7, tied)
+def found(number: int | None = 1, module: str = "jit_f", tied: tuple[tuple[str, int], ...] = (), method: str = "nvtx") -> JoinedExecution:
+    return JoinedExecution(module, number, None, method, 1.0, None, True, 7, tied)
 
 
-def table(rows: pa.Table, execution: list[int], *executions: FoundExecution) -> tuple[dict[str, list[object]], list[int]]:
+def table(rows: pa.Table, execution: list[int], *executions: JoinedExecution) -> tuple[dict[str, list[object]], list[int]]:
     made, number = executions_table(rows, np.array(execution), executions)
     return made.to_pydict(), number.tolist()
 

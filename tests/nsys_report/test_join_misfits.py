@@ -14,8 +14,8 @@ import pytest
 
 from hlo_mapping.dump.index import index_dump
 from hlo_mapping.errors import HloError
-from hlo_mapping.matching.found import Annotations, Joined
 from hlo_mapping.matching.join import join
+from hlo_mapping.matching.result import Annotations, LaunchJoin
 from nsys_report.capture import open_capture
 from nsys_report.capture.model import Capture
 from nsys_report.executions.host import HOST_FUNCTIONS, host_functions_before
@@ -134,15 +134,15 @@ def test_a_related_programs_dump_gives_no_confident_join(capture: str, dump: str
 # captures
 
 
-def blind(activities: pa.Table, name: str, host: np.ndarray | None = None) -> Joined:
+def blind(activities: pa.Table, name: str, host: np.ndarray | None = None) -> LaunchJoin:
     return join(activities, index_dump(FIXTURES / name / "xla_dump"), Annotations.none(len(activities)), host)
 
 
-def names(found: Joined) -> list[str]:
+def names(found: LaunchJoin) -> list[str]:
     return np.array([*(n for _, n in found.instructions), ""], object)[found.instruction].tolist()
 
 
-def partition(found: Joined) -> list[frozenset[int]]:
+def partition(found: LaunchJoin) -> list[frozenset[int]]:
     rows = np.arange(len(found.execution))
     return [frozenset(rows[found.execution == n].tolist()) for n in range(len(found.executions))]
 

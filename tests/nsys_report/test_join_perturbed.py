@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hlo_mapping.dump.index import DumpIndex, index_dump
-from hlo_mapping.matching.found import Annotations, Joined
 from hlo_mapping.matching.join import join
+from hlo_mapping.matching.result import Annotations, LaunchJoin
 from hlo_mapping.matching.tokens import launch_streams
 from nsys_report.capture import open_capture
 from nsys_report.executions.host import host_functions_before
@@ -30,7 +30,7 @@ class Case:
     activities: pa.Table
     host: np.ndarray
     dump: DumpIndex
-    found: Joined
+    found: LaunchJoin
     names: np.ndarray
     kernels: np.ndarray
     """Rows of joined kernels."""
@@ -46,11 +46,11 @@ def case(name: str) -> Case:
     return Case(capture.activities, host, dump, found, instructions(found), np.flatnonzero(is_kernel & (found.instruction >= 0)))
 
 
-def blind(activities: pa.Table, host: np.ndarray, dump: DumpIndex) -> Joined:
+def blind(activities: pa.Table, host: np.ndarray, dump: DumpIndex) -> LaunchJoin:
     return join(activities, dump, Annotations.none(len(activities)), host)
 
 
-def instructions(found: Joined) -> np.ndarray:
+def instructions(found: LaunchJoin) -> np.ndarray:
     """The instruction of each row, "" where there is none."""
     return np.array([*(name for _, name in found.instructions), ""], object)[found.instruction]
 

@@ -162,5 +162,5 @@ def test_the_dump_of_an_earlier_run_beside_this_ones_is_a_tie_that_is_named(tmp_
     assert step.program_id.isna().all()
     assert step.tied_modules.str.contains("jit_quantized_mlp#").all()
     assert any("launch the same sequence" in note for note in found.notes)
-    # the twins name their instructions alike, so the join itself is not in doubt
+    # identical programs name their instructions alike, so the join itself is not in doubt
     assert (kernels(found).match_confidence >= 0.5).all()

@@ -35,7 +35,7 @@ class Annotations:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundExecution:
+class JoinedExecution:
     """One execution: its program, how it was found, and how well its launches fit the program's schedule.
 
     `program` is None where the dump has no such program. `fit` is the share of launches just as expected (None where nothing can be
@@ -58,14 +58,14 @@ class FoundExecution:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class LaunchJoin:
     """The join, a value per activity row: index of its execution, code of its instruction, method and confidence.
 
     Codes are -1 and confidence nan where nothing was found. `instruction` codes into `instructions`, (program number, name) pairs;
     `first_part` is false where the launch continues the launch before it: one more kernel of the same instruction.
     """
 
-    executions: tuple[FoundExecution, ...]
+    executions: tuple[JoinedExecution, ...]
     execution: np.ndarray
     instruction: np.ndarray
     instructions: tuple[tuple[int, str], ...]
@@ -76,7 +76,7 @@ class Joined:
     notes: tuple[str, ...]
 
 
-def completed(executions: list[FoundExecution]) -> tuple[FoundExecution, ...]:
+def completed(executions: list[JoinedExecution]) -> tuple[JoinedExecution, ...]:
     """The executions, those incomplete that miss kernels which others of their program have."""
     least: dict[object, int] = {}
     for e in executions:
