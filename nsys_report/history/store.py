@@ -32,7 +32,7 @@ class Store(Protocol):
 
 
 def open_store(path: Path) -> Store:
-    """The history at `path`, by its ending. Raises InputError where there is no folder for it: nobody meant to make one by a typing error."""
+    """The history at `path`, by its ending. Raises InputError where there is no folder for it: a typing error makes none."""
     if not path.absolute().parent.is_dir():
         raise InputError(f"there is no directory {path.parent} for the history", "make it first, or check the path", slug="history")
     return SqliteStore(path) if path.suffix.lower() in DATABASES else LinesStore(path)
