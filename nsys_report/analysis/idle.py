@@ -215,6 +215,8 @@ def _launch_pieces(gaps: _Gaps) -> Iterator[tuple[int, Ranges]]:
     done = np.clip(following.end, issued, gaps.end)
     done = np.where(following.recorded, done, gaps.end)
     during = np.where(readback & following.readback, CODES["loop_readback"], following.cause)
+    # A copy that the program itself makes between two of its kernels is launched as they are.
+    during = np.where(_in_one_execution(gaps) & (during == CODES["copies_on_device"]), CODES["launch_call"], during)
     after = np.where(_in_one_execution(gaps), CODES["launch_latency"], CODES["first_kernel_latency"])
     after = np.where(gaps.start >= done, CODES["between_activities"], after)
     after = np.where(following.to_host, CODES["waiting_for_result"], after)
@@ -231,6 +233,8 @@ def _unexplained(gaps: _Gaps) -> Ints:
     """What the time before the launching call counts to where no other evidence claims it."""
     previous, following = gaps.previous, gaps.following
     rest = np.where(following.to_host, CODES["before_fetch"], CODES["host_work"])
+    # Between two launches of one execution the host is inside XLA, whether or not a range says so.
+    rest = np.where(_in_one_execution(gaps) & ~following.to_host, CODES["xla_dispatch"], rest)
     again = (following.to_host & previous.to_host & ~previous.readback) | (following.to_device & previous.to_device)
     rest = np.where(again, CODES["between_copies"], rest)
     rest = np.where(_reads_back(gaps), CODES["loop_readback"], rest)

@@ -211,7 +211,7 @@ def test_a_launch_that_comes_too_late_is_no_pause_of_the_device() -> None:
     _, found = made(joined(rows, FACTS))
     assert parts(found) == {
         "kernels: other": 210,
-        "host: host_work": 50,
+        "host: xla_dispatch": 50,  # between two launches of one execution the host is inside XLA
         "launch: launch_call": 100,
         "launch: launch_latency": 50,
         "idle: between_activities": 10,
@@ -321,3 +321,12 @@ def test_every_budget_adds_up_whatever_overlaps(rows: list[Any], calls: list[Any
         if row["host_gap_ns"] is not None:
             assert sum(row[f"{c.key}_ns"] for c in CAUSES) == row["host_gap_ns"]
             assert row["unexplained_ns"] >= 0
+
+
+def test_a_copy_that_the_program_makes_is_launched_like_its_kernels() -> None:
+    """Within an execution the call of a copy on the device is a launch; between two executions it is the issue of a copy."""
+    call = launched(150, 250, "cuMemcpyDtoDAsync_v2")
+    rows = [kernel(0, 100, 0, 3, **launched(-50, -20)), copy(300, 400, "DtoD", 64, 0, **call), kernel(400, 410, 0, 3, **launched(260, 270))]
+    assert parts(made(joined(rows, FACTS))[1])["launch: launch_call"] == 100
+    apart = [rows[0], rows[1] | {"execution_id": None}, rows[2] | {"execution_id": 1}]
+    assert parts(made(joined(apart, FACTS))[1])["copies: copies_on_device"] == 100

@@ -8,13 +8,15 @@ import numpy as np
 
 from hlo_mapping import Instruction
 from nsys_report.analysis.causes import READBACK_BYTES
+from nsys_report.analysis.intervals import Ints
+from nsys_report.analysis.modules import intervals_to_next
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import all_of, claimed_ns
 from nsys_report.findings.model import Finding
 from nsys_report.findings.parts import by_time, places
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
-from nsys_report.words import count, duration
+from nsys_report.words import count, duration, things
 
 CALLS = (("launch", "launch_call"), ("launch", "launch_latency"))
 """Parts of the budget in which the device waits for the next of many launches."""
@@ -74,11 +76,12 @@ def graph_updates(context: Context, step: Step) -> Iterator[Finding]:
     time = step.mean.get(part, 0.0)
     if time < threshold("programs", "least_gain_share") * step.wall_ns:
         return
-    affected = _runs_with_updates(context, step)
-    each = time * step.executions / affected if affected else time
+    updates = _updates(context, step)
+    affected = int(np.count_nonzero(updates))
+    each = float(updates.sum()) / affected if affected else time
     yield Finding(
         slug="graph-updates",
-        title=f"A graph's nodes get new addresses in {count(affected)} of {count(step.executions)} executions, {duration(each)} each",
+        title=f"A graph's nodes get new addresses in {count(affected)} of {things(len(updates), 'step')}, {duration(each)} each",
         why="XLA records the kernels' addresses in a CUDA graph; when a buffer has moved since, it sets them anew, node by node "
         "(cuGraphExec...SetParams), while the device waits.",
         remedy="Keep buffers where they are: donate what is updated, hold no second reference to old results, and let temporaries of the "
@@ -89,17 +92,19 @@ def graph_updates(context: Context, step: Step) -> Iterator[Finding]:
         gain_ns=time,
         facts=(
             Fact("mean_ns", "a step, on average", time, "ns"),
-            Fact("executions", "executions with updates", affected, "count"),
+            Fact("executions", "steps with updates", affected, "count"),
             Fact("each_ns", "in one of those", each, "ns"),
         ),
     )
 
 
-def _runs_with_updates(context: Context, step: Step) -> int:
+def _updates(context: Context, step: Step) -> Ints:
+    """Idle time while a graph's nodes were updated before the next execution, ns, for each step: from an execution to the next one."""
     budgets = context.results.budgets
     columns = [i for i, part in enumerate(budgets.parts) if (part.category, part.part) == ("launch", "graph_updates")]
     mine = (context.view.executions.module == step.number) & context.view.executions.complete
-    return int((budgets.ns[mine][:, columns].sum(axis=1) > 0).sum())
+    followed = mine & intervals_to_next(context.view)[1]
+    return np.asarray(budgets.ns[followed if followed.any() else mine][:, columns].sum(axis=1), np.int64)
 
 
 def launches(context: Context, step: Step) -> Iterator[Finding]:
