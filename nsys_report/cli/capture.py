@@ -191,6 +191,15 @@ def _report(runs: list[Run], found: Conditions, paths: Mapping[str, Path | None]
     report = build_report([analyses[0].named(name)], f"nsys-report {__version__}", TOP)
     report = with_run(report, shown(document(runs[0], found, "")), _notices(runs, found), passes)
     deliver(Finished(report, {name: analyses[0]}), [(output, path) for output in OUTPUTS if (path := paths[output.key]) is not None])
+    _advise(runs[0], analyses[0])
+
+
+def _advise(run: Run, analysis: Analysis) -> None:
+    """How to record steady steps alone, where the whole program was recorded."""
+    steps = analysis.results.steps.to_pylist()
+    if run.plan.window.is_whole and steps:
+        longest = max(steps, key=lambda row: row["total_ns"])["hlo_module"]
+        _say(f"the whole program was recorded; for steady steps alone: --window steps=20,skip=10,module={longest}")
 
 
 def _analyze(run: Run) -> Analysis:

@@ -56,6 +56,7 @@ def test_from_a_program_to_its_report(nsys: Path, tmp_path: Path, capfd: pytest.
     assert capture(nsys, "--keep", str(kept), "--label", "host=spark", "--json", str(tmp_path / "r.json")) == 0
     out, err = capfd.readouterr()
     assert "jit_decode_step" in out and "label host" in out and "spark" in out
+    assert "--window steps=20,skip=10,module=jit_decode_step" in err
     assert f"flags --xla_gpu_enable_triton_gemm=false --xla_dump_to={kept / 'xla_dump'} --xla_dump_hlo_as_text cache false" in err
     assert sorted(p.name for p in kept.iterdir()) == ["capture.nsys-rep", "capture.sqlite", "export.log", "run.json", "run.log", "xla_dump"]
     made = json.loads((kept / "run.json").read_text())
