@@ -196,10 +196,9 @@ def _report(runs: list[Run], found: Conditions, paths: Mapping[str, Path | None]
 
 def _advise(run: Run, analysis: Analysis) -> None:
     """How to record steady steps alone, where the whole program was recorded."""
-    steps = analysis.results.steps.to_pylist()
-    if run.plan.window.is_whole and steps:
-        longest = max(steps, key=lambda row: row["total_ns"])["hlo_module"]
-        _say(f"the whole program was recorded; for steady steps alone: --window steps=20,skip=10,module={longest}")
+    busy = analysis.executions.groupby("hlo_module")["busy_time_ns"].sum()
+    if run.plan.window.is_whole and len(busy):
+        _say(f"the whole program was recorded; for steady steps alone: --window steps=20,skip=10,module={busy.idxmax()}")
 
 
 def _analyze(run: Run) -> Analysis:
