@@ -260,9 +260,9 @@ def gathered_context(context: Context, step: Step) -> Iterator[Finding]:
     mine = [r for r in step.of("kv_gather") if r["class_detail"] != "reorder"]
     read = sum(r["kv_read_bytes"] or 0 for r in mine)
     gain = alone_ns(context, step, mine)
-    if not mine or gain < threshold("caches", "least_share") * step.kernel_ns:
-        return
     attention = sum(step.spent(r) for r in step.of("attention"))
+    if not mine or not attention or gain < threshold("caches", "least_share") * step.kernel_ns:
+        return  # without attention, entries are gathered for something else
     yield Finding(
         slug="context-gathered",
         title=f"Each step gathers the whole context bucket, {size(read)} of keys and values, into a buffer of its own",
