@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from nsys_report.findings.model import Finding, Source
 from nsys_report.findings.rules import (
+    attention,
     caches,
     capture,
     compiling,
@@ -66,8 +67,8 @@ DEVICE_RULES: tuple[Callable[[Context, Step], Iterator[Finding]], ...] = (
     devices.exposed_collectives,
     caches.reordered_caches,
     caches.copied_caches,
-    caches.gathered_context,
-    caches.written_scores,
+    attention.gathered_context,
+    attention.written_scores,
     weights.staged_weights,
     experts.dense_experts,
     products.split_products,
