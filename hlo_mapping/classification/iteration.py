@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterable
 
 from hlo_mapping.classification.contents import Contents
 from hlo_mapping.classification.evidence import WEIGHT, Roles, folded
-from hlo_mapping.classification.uses import Uses
+from hlo_mapping.classification.uses import Uses, elementwise_back
+from hlo_mapping.costs.products import second_halves
 from hlo_mapping.dataflow import Graph
 from hlo_mapping.opcodes import ELEMENTWISE, RESHAPING
-from hlo_mapping.shape import INDEX_TYPES
+from hlo_mapping.shape import BITS, INDEX_TYPES
 
 
 def why_no_model(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> str:
@@ -18,32 +19,35 @@ def why_no_model(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> str:
         return ""
     if any(accepts_or_rejects(graph, loop) for loop in range(len(graph.loops))):
         return "a loop keeps or drops its new state as a whole against a random number, as Markov chains do"
-    return "every iteration of a loop multiplies a vector with the same one array, as solvers do" if _solves(graph, c, uses, roles) else ""
+    return "every product is in a loop, and nothing there bends its result as layers do" if _solves(graph, c, uses, roles) else ""
 
 
 def _solves(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> bool:
-    multiplied: set[int] = set()
+    """Whether arrays that look like weights are multiplied in loops alone, as they are stored, and no activation follows."""
+    found: set[int] = set()
     for product in uses.products.values():
         for operand in (product.left, product.right):
-            if found := _model_arrays(graph, c, roles, operand):
-                multiplied.update(found)
-                kernel = graph.kernel[product.node]
-                if kernel < 0 or graph.kernels[kernel].loop < 0 or not _is_vector(graph, product.other(operand)):
-                    return False
-    return len(multiplied) == 1 and not any(_activates(graph, loop) for loop in range(len(graph.loops)))
+            arrays = _model_arrays(graph, c, roles, operand)
+            kernel = graph.kernel[product.node]
+            if arrays and (kernel < 0 or graph.kernels[kernel].loop < 0 or _is_quantized(graph, arrays)):
+                return False
+            found.update(arrays)
+    tables = {n for _, table in uses.lookups for n in c.sources(c.pure[table]) if roles.role.get(n) == WEIGHT}
+    return bool(found) and not tables and not _bends(graph, uses)
 
 
-def _is_vector(graph: Graph, node: int) -> bool:
-    return sum(d > 1 for d in graph.shapes[as_made(graph, node)].dimensions) <= 1
+def _is_quantized(graph: Graph, arrays: list[int]) -> bool:
+    return any(BITS.get(graph.shapes[n].element_type, 0) <= 8 for n in arrays)
 
 
 _ACTIVATIONS = frozenset({"tanh", "logistic", "erf", "maximum", "exponential", "exponential-minus-one", "log-plus-one"})
 
 
-def _activates(graph: Graph, number: int) -> bool:
-    """Whether a loop bends arrays as a layer's activation does: a recurrent cell of one matrix, and no solver."""
-    loop = graph.loops[number]
-    return any(graph.ops[n] in _ACTIVATIONS and graph.count(n) > 1 for n in range(loop.first, loop.end))
+def _bends(graph: Graph, uses: Uses) -> bool:
+    """Whether an activation is applied to what a product makes: a layer or a recurrent cell, and no solver."""
+    halves = second_halves(graph, uses.products.values())
+    bent = [n for n, op in enumerate(graph.ops) if op in _ACTIVATIONS and graph.count(n) > 1]
+    return any(elementwise_back(graph, n, uses.products, halves)[1] for n in bent)
 
 
 def _model_arrays(graph: Graph, c: Contents, roles: Roles, operand: int) -> list[int]:

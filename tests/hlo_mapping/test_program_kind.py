@@ -156,3 +156,18 @@ ENTRY %main (w: f32[64,64], h: f32[64]) -> (s32[], f32[64,64], f32[64]) {
 
 def _role_of_first(source: str) -> str:
     return parameter_roles(parse_module(source))[0].role
+
+
+@pytest.mark.parametrize("name", ["kalman", "kmeans"])
+def test_filters_and_clusterings_have_no_weights(name: str) -> None:
+    assert (kind_of(name).kind, kind_of(name).has_weights) == ("other", False)
+
+
+def test_retrieval_makes_no_tokens() -> None:
+    found = kind_of("retrieval")
+    assert (found.kind, found.is_language_model, found.samples_tokens) == ("inference", False, False)
+
+
+def test_a_recurrent_language_model_decodes() -> None:
+    found = kind_of("gru_lm")
+    assert (found.kind, found.is_language_model, found.has_kv_cache) == ("decoding", True, False)
