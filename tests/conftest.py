@@ -56,7 +56,8 @@ def capture() -> Callable[[str], Capture]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """A test whose assertions all stand in loops and that reaches none of them proves nothing: it fails."""
-    lines = _assertions_in_loops(item.obj) if isinstance(item, pytest.Function) else frozenset()
+    is_plain = isinstance(item, pytest.Function) and not hasattr(item.obj, "hypothesis")  # Hypothesis runs a test often, and traces it
+    lines = _assertions_in_loops(item.obj) if is_plain and isinstance(item, pytest.Function) else frozenset()
     if not isinstance(item, pytest.Function) or not lines or sys.gettrace() is not None:
         return (yield)
     code, reached = inspect.unwrap(item.obj).__code__, set[int]()

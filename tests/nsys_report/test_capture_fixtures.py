@@ -32,6 +32,7 @@ COUNTS = {
     "decode_graph": {"memcpy": 28},
     "graph_2025": {"graph": 8, "memcpy": 56},
     "torch_mlp": {"kernel": 84, "memcpy": 9, "memset": 9},
+    "served": {"kernel": 176, "memcpy": 113},
     "shapes": {"kernel": 9, "memcpy": 3, "memset": 9},
 }
 MODULES = {
