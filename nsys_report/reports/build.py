@@ -12,7 +12,7 @@ from nsys_report.fact import Fact
 from nsys_report.findings.explained import explained
 from nsys_report.reports import budget_page, closer, notices, programs, what_if_page, whole
 from nsys_report.reports.model import Part, Report, Section, Table
-from nsys_report.reports.present import Record
+from nsys_report.reports.present import Record, of_few
 from nsys_report.units import count, duration, share, size, things
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ SUMMED = (
     "flops",
 )
 """Figures of classes that add up over them."""
+OVER_LAUNCHES = ("duration_p10_ns", "duration_p90_ns")
+"""Percentiles over a kernel's launches, which are many where executions are few."""
 TOP = 12
 """Rows of long tables on short pages, where the reader does not say."""
 
@@ -129,7 +131,7 @@ def _program(session: Session, record: Record, top: int | None) -> Section:
         title,
         text,
         (*facts, *step_facts, *_explained(session, record)),
-        tuple(t for t in tables if t.rows),
+        tuple(of_few(t, record["complete_executions"], OVER_LAUNCHES) for t in tables if t.rows),
         module=title,
     )
 
@@ -177,13 +179,24 @@ def _floor(record: Record, classes: pa.Table) -> tuple[tuple[Fact, ...], tuple[s
     needed = pc.sum(classes["floor_bytes"]).as_py()
     lines = [text]
     if needed and record["kernel_time_ns"]:
-        parts = [f"It must move at least {size(needed)} an execution (weights, caches, optimizer state)"]
+        parts = [f"It must move at least {size(needed)} an execution{_needed_for(classes, needed)}"]
         facts.append(Fact("floor_bytes", "floor bytes", needed, "bytes"))
         for name in ("measured", "nominal"):
             floor = pc.sum(classes[f"floor_{name}_ns"]).as_py()
             if floor:
                 ratio = floor / record["kernel_time_ns"]
-                parts.append(f"{duration(floor)} at the {name} ceiling, so its kernels reach {share(ratio)} of it")
-                facts += [Fact(f"floor_{name}_ns", f"floor {name}", floor, "ns"), Fact(f"of_floor_{name}", f"of {name}", ratio, "ratio")]
+                parts.append(f"{duration(floor)} at the {name} ceiling, {share(ratio)} of its kernel time")
+                facts += [
+                    Fact(f"floor_{name}_ns", f"byte floor {name}", floor, "ns"),
+                    Fact(f"of_floor_{name}", f"byte floor {name} of kernel time", ratio, "ratio"),
+                ]
         lines.append(": ".join((parts[0], "; ".join(parts[1:]))) + "." if len(parts) > 1 else parts[0] + ".")
     return tuple(facts), tuple(lines)
+
+
+def _needed_for(classes: pa.Table, needed: int) -> str:
+    """What the fewest bytes hold, in words."""
+    weights, read, written = (pc.sum(classes[name]).as_py() or 0 for name in ("weight_bytes", "kv_read_bytes", "kv_write_bytes"))
+    held = {"weights": weights, "KV caches": read + written, "optimizer state": needed - weights - read - written}
+    names = [name for name, held_bytes in held.items() if held_bytes > 0]
+    return f" ({', '.join(names)})" if names else ""

@@ -117,9 +117,8 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _kept(table: Table, rows: tuple[Row, ...]) -> list[int]:
-    """The columns dear enough, by position; those without a known value are left out, but for the first."""
-    dear = [i for i, column in enumerate(table.columns) if column.keep < DEAREST]
-    return [i for i in dear if i == 0 or any(row.values[i] not in (None, "") for row in rows)]
+    """The columns dear enough, by position; those that say nothing are left out, but for the first."""
+    return [i for i in table.telling(rows) if table.columns[i].keep < DEAREST]
 
 
 def _line(cells: Iterator[str]) -> str:

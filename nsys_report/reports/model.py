@@ -16,6 +16,11 @@ from nsys_report.units import UNITS, Value, words
 FORMAT_VERSION = 1
 """Version of the report as a document. 1: the first."""
 
+SILENT_AT_ZERO = frozenset(
+    {"weight_bytes", "kv_read_bytes", "kv_write_bytes", "floor_measured_ns", "floor_nominal_ns", "flops", "flops_per_s"}
+)
+"""Keys of columns about what only some programs have, such as caches: pages leave them out where a program has none of it."""
+
 Severity = Literal["ok", "info", "warning", "error"]
 
 
@@ -104,6 +109,14 @@ class Table:
         shown = {**{c.key: v for c, v in zip(self.columns, row.values, strict=True)}, **dict(row.labels)}
         return tuple(words(c.unit, shown[c.key]) + (f" {signs[c.key]}" if c.key in signs else "") for c in self.columns)
 
+    def telling(self, rows: tuple[Row, ...] | None = None) -> tuple[int, ...]:
+        """The columns that pages show, by position: the first, and those that say something in some of the rows (all without `rows`).
+
+        A column of nothing but unknown figures says nothing; nor does one of SILENT_AT_ZERO where all it knows is zero.
+        """
+        shown = self.rows if rows is None else rows
+        return tuple(i for i, c in enumerate(self.columns) if i == 0 or any(_says(c, row.values[i]) for row in shown))
+
     def shown(self) -> tuple[Row, ...]:
         """The rows that a short page shows: the first `lead`, and every total."""
         if self.lead is None:
@@ -119,6 +132,10 @@ class Table:
         """Each row as raw values by column key."""
         for row in self.rows:
             yield {c.key: v for c, v in zip(self.columns, row.values, strict=True)}
+
+
+def _says(column: Column, value: Value) -> bool:
+    return value not in (None, "") and not (value == 0 and column.key in SILENT_AT_ZERO)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -65,6 +65,19 @@ def _column(field: pa.Field, show: Show) -> Column:
 def no_marks(_record: Record) -> tuple[Mark, ...]:
     """No doubt about anything."""
     return ()
+
+
+FEWEST_FOR_SPREAD = 5
+"""Repeats from which on a 10th and a 90th percentile say more than the values themselves."""
+
+
+def of_few(table: Table, repeats: int, kept: Iterable[str] = ()) -> Table:
+    """A table over so many executions: without percentiles where they are too few. Columns `kept` are over something else."""
+    if repeats >= FEWEST_FOR_SPREAD:
+        return table
+    blank = {i for i, c in enumerate(table.columns) if ("p10" in c.key or "p90" in c.key) and c.key not in kept}
+    rows = tuple(replace(row, values=tuple(None if i in blank else v for i, v in enumerate(row.values))) for row in table.rows)
+    return replace(table, rows=rows)
 
 
 def present(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsys_report.reports.model import Column, Mark, Row, Table
-from nsys_report.reports.present import Record, Show, present
+from nsys_report.reports.present import FEWEST_FOR_SPREAD, Record, Show, present
 from nsys_report.units import Value, things
 
 NOT_JOINED = "not joined"
@@ -48,8 +49,8 @@ _FIGURES = (
     Show("share_of_nominal", "of nominal", 5),
 )
 _FLOORS = (
-    Show("floor_measured_ns", "floor measured", 3),
-    Show("floor_nominal_ns", "floor nominal", 6),
+    Show("floor_measured_ns", "byte floor measured", 3),
+    Show("floor_nominal_ns", "byte floor nominal", 6),
     Show("flops_per_s", "compute", 6),
 )
 _PARTS = (
@@ -87,7 +88,7 @@ TIMES = (
     ("busy time", "busy_time"),
     ("span", "span"),
     ("host gap before", "host_gap"),
-    ("start to next start", "interval"),
+    ("start to next start, all steps", "interval"),
 )
 
 
@@ -99,15 +100,34 @@ def total_busy(record: Record) -> float:
 def modules_table(modules: pa.Table, top: int | None = None) -> Table:
     """All programs side by side, most busy time first."""
     left_out = pc.sum(pc.subtract(modules["executions"], modules["complete_executions"])).as_py() or 0
-    notes = ["kernel time, busy time and host gap: median of whole executions, with 10th and 90th percentile where there is room"]
+    notes = [
+        "kernel time, busy time and host gap: median of whole executions, with 10th and 90th percentile of five or more where they fit; "
+        "the host gap is the idle time right before an execution, after whatever ran last"
+    ]
     if left_out:
         notes.append(f"{things(left_out, 'execution')} cut off by the window or lost records: counted, but in no other figure")
     names = Counter(modules["hlo_module"].to_pylist())
+    few: dict[str, Callable[[Record], Value]] = {s.key: partial(_unless_few, s.key) for s in MODULES if s.heading in ("p10", "p90")}
 
     def name(record: Record) -> str:
         return title_of(record) if names[record["hlo_module"]] > 1 else str(_name(record))
 
-    return present(modules, MODULES, "modules", "Programs", labels={"hlo_module": name}, notes=tuple(notes), lead=top)
+    lead = _with_kernels(modules, top)
+    return present(modules, MODULES, "modules", "Programs", words=few, labels={"hlo_module": name}, notes=tuple(notes), lead=lead)
+
+
+def _unless_few(key: str, record: Record) -> Value:
+    """A percentile, unless it is over too few executions to say anything."""
+    value: Value = record[key] if record["complete_executions"] >= FEWEST_FOR_SPREAD else None
+    return value
+
+
+def _with_kernels(modules: pa.Table, top: int | None) -> int | None:
+    """How many programs short pages show: those up to the last that runs kernels, so that helpers which only copy are folded."""
+    running = [n for n, time in enumerate(modules["total_kernel_time_ns"].to_pylist(), 1) if time != 0]
+    if top is None or not running:
+        return top
+    return min(top, running[-1])
 
 
 def _name(record: Record) -> Value:
@@ -124,7 +144,7 @@ def times_table(record: Record) -> Table:
     """One program's times, each with median, 10th and 90th percentile."""
     columns = (Column("what", "per execution", "text"), *(Column(f"{k}_ns", k, "ns") for k in ("median", "p10", "p90")))
     rows = tuple(Row((label, record[f"{k}_ns"], record[f"{k}_p10_ns"], record[f"{k}_p90_ns"])) for label, k in TIMES)
-    return Table("times", "Times", columns, rows)
+    return Table("times", "Times", columns, rows, in_full=True)
 
 
 def _class_name(record: Record) -> Value:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from nsys_report.findings.model import Finding
 from nsys_report.reports.model import Column, Notice, Part, Report, Row, Section, Table
-from nsys_report.units import SHORTENED, UNKNOWN, shorten, visible
+from nsys_report.units import SHORTENED, shorten, visible
 
 LEAST_NAME, LEAST_OTHER = 28, 14
 """Characters that a name keeps before whole columns are left out: in the first column, and in others."""
@@ -138,7 +138,7 @@ def table_lines(table: Table, width: int, titled: bool = True) -> Iterator[Text]
         yield Text(visible(table.title), style=STRONG)
     rows = table.shown()
     cells = _cells(table, rows)
-    kept, widths = _fit(table.columns, cells, width)
+    kept, widths = _fit(table, rows, cells, width)
     yield from _head([table.columns[i] for i in kept], widths)
     for row, texts in zip(rows, cells, strict=True):
         line = GAP.join(_aligned(texts[i], table.columns[i], w) for i, w in zip(kept, widths, strict=True)).rstrip()
@@ -157,7 +157,7 @@ def _below(table: Table, rows: tuple[Row, ...], kept: list[int], width: int) -> 
     hidden = len(table.rows) - len(rows)
     if hidden:
         yield from _wrapped(f"… {hidden:,} more of {len(table.rows):,} rows (--top)", width, QUIET)
-    known = {c.key for i, c in enumerate(table.columns) if any(row.values[i] is not None for row in rows)}
+    known = {table.columns[i].key for i in table.telling(rows)}
     gone = [c.heading for c in table.columns if c.key in known - columns and c.keep < NOT_MISSED]
     if gone:
         yield from _wrapped(f"no room for: {', '.join(gone)}", width, QUIET)
@@ -176,12 +176,13 @@ def _cells(table: Table, rows: tuple[Row, ...]) -> list[tuple[str, ...]]:
     return texts
 
 
-def _fit(columns: tuple[Column, ...], cells: list[tuple[str, ...]], width: int) -> tuple[list[int], list[int]]:
+def _fit(table: Table, rows: tuple[Row, ...], cells: list[tuple[str, ...]], width: int) -> tuple[list[int], list[int]]:
     """The columns that fit, by position, and their widths."""
+    columns, telling = table.columns, set(table.telling(rows))
     natural = [max([_head_width(c), *(cell_len(row[i]) for row in cells)]) for i, c in enumerate(columns)]
     floor = [LEAST_OTHER if i else LEAST_NAME for i in range(len(columns))]
     least = [min(n, max(f, _head_width(c))) if c.unit in SHORTENED else n for n, f, c in zip(natural, floor, columns, strict=True)]
-    kept = [i for i, c in enumerate(columns) if not c.keep or any(row[i].strip() not in ("", UNKNOWN) for row in cells)]
+    kept = [i for i, c in enumerate(columns) if not c.keep or i in telling]
     while len(kept) > 1 and sum(least[i] for i in kept) + len(GAP) * (len(kept) - 1) > width:
         last = max(columns[i].keep for i in kept[1:])
         kept = [i for i in kept if i == kept[0] or columns[i].keep < last] if last else kept[:-1]

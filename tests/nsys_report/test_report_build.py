@@ -97,9 +97,9 @@ def test_a_program_opens_with_its_floor() -> None:
     found = section(part(DECODE, xla_dump=DUMP), "program:jit_step#1")
     assert found.lines[0] == "3 executions, 3 kernels and 1.50 µs of kernel time each."
     assert found.lines[1] == (
-        "It must move at least 1.10 MB an execution (weights, caches, optimizer state): "
-        "550 ns at the measured ceiling, so its kernels reach 36.7 % of it; "
-        "275 ns at the nominal ceiling, so its kernels reach 18.3 % of it."
+        "It must move at least 1.10 MB an execution (weights, KV caches): "
+        "550 ns at the measured ceiling, 36.7 % of its kernel time; "
+        "275 ns at the nominal ceiling, 18.3 % of its kernel time."
     )
 
 
@@ -329,3 +329,12 @@ def test_a_cause_in_several_programs_says_what_it_is_ranked_by() -> None:
     also = (Elsewhere("jit_other", 2, 150.0, 100.0, 5),)
     report = build_report([session(DECODE, xla_dump=DUMP, findings=(found(also=also, total_gain_ns=1400.0),))], "test")
     assert "300 ns to gain each time, 3.0 % of a step, 1.40 µs over the capture, in other programs too; sure" in render(report, 200)
+
+
+def test_percentiles_over_few_executions_are_not_said() -> None:
+    five = [row for n in range(5) for row in step(n * 10_000, n)]
+    few, many = (table(section(part(rows), "modules"), "modules") for rows in (DECODE, five))
+    assert [row["kernel_time_p10_ns"] for row in few.records()] == [None]
+    assert [row["kernel_time_p10_ns"] for row in many.records()] == [1500]
+    classes = table(section(part(DECODE), "program:jit_step#1"), "classes")
+    assert all(row["time_per_execution_p90_ns"] is None for row in classes.records())

@@ -97,3 +97,10 @@ def test_a_list_loses_its_last_things_and_not_the_middle_of_two() -> None:
     page = "\n".join(line.plain for line in table_lines(Table("budget", "Step budget", columns, rows), 48))
     assert "weights 171 µs, kv cache 2.94 µs" in page and "other" not in page
     assert "a_name_that_is_l" in page and "…" in page
+
+
+def test_what_a_program_has_none_of_takes_no_column() -> None:
+    columns = (Column("name", "class", "text"), Column("kv_read_bytes", "KV bytes read", "bytes"), Column("share", "share", "ratio"))
+    without, one = (Table("t", "T", columns, (Row(("other", 0, 0.0)), Row(("all", read, 1.0)))) for read in (None, 12))
+    assert without.telling() == (0, 2)  # a share of nothing is a figure; no bytes of caches in a program without caches are none
+    assert one.telling() == (0, 1, 2)

@@ -122,7 +122,7 @@ def table_details(table: Table, section: str, programs: int = 1) -> dict[str, An
     """The details of each row that the page shows of a table of instructions; their text stands once under the section's id."""
     places = {column.key: i for i, column in enumerate(table.columns)}
     source = [places[key] for key in ("source_file", "source_line") if key in places]
-    hidden = [i for i, column in enumerate(table.columns) if column.keep >= FOLDED_FROM and i not in source]
+    hidden = [i for i in table.telling() if table.columns[i].keep >= FOLDED_FROM and i not in source]
     labels = [visible(table.columns[i].title) for i in hidden] + ["source"] * bool(source)
     rows = []
     shown = rows_shown(table, programs)

@@ -134,9 +134,9 @@ def _title(page: Page) -> str:
 def _columns(table: Table) -> list[tuple[int, Column, bool]]:
     """The columns that stand in the table: their place, and whether they are shown only when asked for.
 
-    Columns of which nothing is known are left out; the least dear ones of a table whose rows can be opened stand in the opened row.
+    Columns that say nothing are left out; the least dear ones of a table whose rows can be opened stand in the opened row.
     """
-    known = [(i, c) for i, c in enumerate(table.columns) if i == 0 or any(row.values[i] not in (None, "") for row in table.rows)]
+    known = [(i, table.columns[i]) for i in table.telling()]
     extra = {i: i > 0 and c.keep >= data.FOLDED_FROM for i, c in known}
     return [(i, c, extra[i]) for i, c in known if not (extra[i] and _has_details(table))]
 
