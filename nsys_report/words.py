@@ -51,6 +51,8 @@ def share(ratio: float) -> str:
 
 def count(number: float) -> str:
     """A number of things: whole where it is whole, else one decimal (a mean or a median of counts)."""
+    if isinstance(number, int):  # of any length: a float cannot hold every one
+        return f"{number:,}"
     return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.1f}"
 
 

@@ -191,7 +191,7 @@ def _ranks(values: np.ndarray) -> tuple[np.ndarray, int]:
 
 def _renumbered(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Codes as ranks among the distinct ones, and the first row of each; quick where codes are small."""
-    if len(codes) and codes.max() < max(4 * len(codes), 1 << 20):
+    if len(codes) and codes.min() >= 0 and codes.max() < max(4 * len(codes), 1 << 20):
         first = np.full(int(codes.max()) + 1, -1)
         first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
         used = np.flatnonzero(first >= 0)

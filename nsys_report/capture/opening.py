@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -211,7 +212,7 @@ def _driver(source: Source) -> str | None:
 
 def _shift(meta: dict[str, str]) -> int | None:
     value = meta.get("EXPORT_CONFIG_TIME_SHIFT", "")
-    return int(value) if value.lstrip("-").isdigit() else None
+    return int(value) if re.fullmatch(r"-?[0-9]{1,18}", value) else None
 
 
 def _session_ns(source: Source) -> int | None:

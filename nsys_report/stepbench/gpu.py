@@ -67,7 +67,7 @@ def _first_visible(nvml: ModuleType) -> Any:
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()
     if first.startswith(("GPU-", "MIG-")):
         return nvml.nvmlDeviceGetHandleByUUID(first)
-    return nvml.nvmlDeviceGetHandleByIndex(int(first) if first.isdigit() else 0)
+    return nvml.nvmlDeviceGetHandleByIndex(int(first) if first.isascii() and first.isdigit() else 0)
 
 
 def _nvml() -> ModuleType | None:

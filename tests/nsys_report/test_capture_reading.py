@@ -334,3 +334,9 @@ def test_metadata_without_a_column(tables: dict[str, list[dict[str, Any]]], tmp_
     capture = opened(tmp_path, kernels=[kernel(5, 8)], **tables)
     assert capture.activities.num_rows == 1
     assert (capture.info.nsys_version, capture.info.graph_trace_mode) == (None, None)
+
+
+@pytest.mark.parametrize(("value", "shift"), [("²", 0), ("9" * 5000, 0), ("-", 0), ("", 0), ("-1000", -1000)])
+def test_a_shift_that_is_no_number(value: str, shift: int, tmp_path: Path) -> None:
+    meta = [{"name": "EXPORT_CONFIG_TIME_SHIFT", "value": value}]
+    assert opened(tmp_path, kernels=[kernel(5, 8)], META_DATA_EXPORT=meta).info.time_shift_ns == shift
