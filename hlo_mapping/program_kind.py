@@ -6,6 +6,7 @@ their words by it: tokens need ids that are looked up in a table, a KV cache nee
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -137,9 +138,19 @@ def _training(program: ModuleAnalysis) -> tuple[Kind, float, list[str]] | None:
         return "training", 0.9 if backward else 0.7, ["gradients of parameters are computed and returned", *named]
     if backward and any(trains(program, loop) for loop in range(len(graph.loops))):
         return "training", 0.9, ["a loop updates matrices that its products multiply with their gradients", *named]
+    if backward and _returns_shapes_of_weights(program):
+        return "training", 0.8, ["every matrix among the parameters has a result of its shape, as their gradients have", *named]
     if backward and any(roles.role.get(n) == WEIGHT for n in roles.replaced):
         return "training", 0.7, ["parameters come back changed element by element", *named]
     return None
+
+
+def _returns_shapes_of_weights(program: ModuleAnalysis) -> bool:
+    """Whether each matrix that is a weight has a result of its own shape: gradients that loops summed up."""
+    graph, roles = program.graph, program.roles
+    mine = Counter(graph.shapes[n].dimensions for n, role in roles.role.items() if role == WEIGHT and len(graph.shapes[n].dimensions) >= 2)
+    made = Counter(graph.shapes[n].dimensions for n in graph.outputs if n not in graph.parameters)
+    return bool(mine) and all(made[shape] >= count for shape, count in mine.items())
 
 
 def _serving(program: ModuleAnalysis, signs: _Signs) -> tuple[Kind, float, list[str]] | None:

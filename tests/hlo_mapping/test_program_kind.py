@@ -171,3 +171,50 @@ def test_retrieval_makes_no_tokens() -> None:
 def test_a_recurrent_language_model_decodes() -> None:
     found = kind_of("gru_lm")
     assert (found.kind, found.is_language_model, found.has_kv_cache) == ("decoding", True, False)
+
+
+def test_gradients_that_loops_sum_up_are_told_by_their_shapes() -> None:
+    """A loop whose backward pass adds to a matrix's gradient in each iteration, and returns it beside no update."""
+    source = """
+HloModule m, is_scheduled=true
+
+%bend (p: f32[8,64]) -> f32[8,64] {
+  %p = f32[8,64] parameter(0)
+  ROOT %t = f32[8,64] tanh(%p), metadata={op_name="jit(f)/jvp()/tanh"}
+}
+
+%body (s: (s32[], f32[64,64], f32[8,64], f32[64,64])) -> (s32[], f32[64,64], f32[8,64], f32[64,64]) {
+  %s = (s32[], f32[64,64], f32[8,64], f32[64,64]) parameter(0)
+  %i = s32[] get-tuple-element(%s), index=0
+  %w = f32[64,64] get-tuple-element(%s), index=1
+  %h = f32[8,64] get-tuple-element(%s), index=2
+  %g = f32[64,64] get-tuple-element(%s), index=3
+  %one = s32[] constant(1)
+  %next = s32[] add(%i, %one)
+  %dot = f32[8,64] dot(%h, %w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  %new = f32[8,64] fusion(%dot), kind=kLoop, calls=%bend
+  %part = f32[64,64] dot(%h, %new), lhs_contracting_dims={0}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/transpose(jvp())/dot"}
+  %sum = f32[64,64] add(%g, %part), metadata={op_name="jit(f)/transpose(jvp())/add_any"}
+  ROOT %t = (s32[], f32[64,64], f32[8,64], f32[64,64]) tuple(%next, %w, %new, %sum)
+}
+
+%cond (s: (s32[], f32[64,64], f32[8,64], f32[64,64])) -> pred[] {
+  %s = (s32[], f32[64,64], f32[8,64], f32[64,64]) parameter(0)
+  %i = s32[] get-tuple-element(%s), index=0
+  %n = s32[] constant(9)
+  ROOT %l = pred[] compare(%i, %n), direction=LT
+}
+
+ENTRY %main (w: f32[64,64], h: f32[8,64], g: f32[64,64]) -> f32[64,64] {
+  %w = f32[64,64] parameter(0)
+  %h = f32[8,64] parameter(1)
+  %z = s32[] constant(0)
+  %f = f32[] constant(0)
+  %g = f32[64,64] broadcast(%f), dimensions={}
+  %t = (s32[], f32[64,64], f32[8,64], f32[64,64]) tuple(%z, %w, %h, %g)
+  %while = (s32[], f32[64,64], f32[8,64], f32[64,64]) while(%t), condition=%cond, body=%body
+  ROOT %gradient = f32[64,64] get-tuple-element(%while), index=3
+}
+"""
+    found = analyze_module(parse_module(source.replace(", g: f32[64,64]) -> f32[64,64] {", ") -> f32[64,64] {")), 1).kind
+    assert found is not None and found.kind == "training"
