@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hlo_mapping.classification.overrides import RoleOverrides as RoleOverrides
     from hlo_mapping.classification.roles import ParameterRole as ParameterRole
     from hlo_mapping.classification.roles import parameter_roles as parameter_roles
+    from hlo_mapping.costs.floor import floor_bytes as floor_bytes
     from hlo_mapping.dump.index import DumpIndex as DumpIndex
     from hlo_mapping.dump.index import index_dump as index_dump
     from hlo_mapping.dump.program import Program as Program
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from hlo_mapping.ir import Computation as Computation
     from hlo_mapping.ir import Instruction as Instruction
     from hlo_mapping.ir import Module as Module
+    from hlo_mapping.launches import launch_counts as launch_counts
     from hlo_mapping.matching.join import join as join
     from hlo_mapping.program_kind import ProgramKind as ProgramKind
     from hlo_mapping.summary import ProgramSummary as ProgramSummary
@@ -44,9 +46,11 @@ _HOMES = {
     "ProgramKind": "program_kind",
     "ProgramSummary": "summary",
     "RoleOverrides": "classification.overrides",
+    "floor_bytes": "costs.floor",
     "index_dump": "dump.index",
     "instruction_facts": "facts",
     "join": "matching.join",
+    "launch_counts": "launches",
     "parameter_roles": "classification.roles",
     "parse_module": "text.parser",
     "program_facts": "facts",

@@ -15,6 +15,8 @@ from nsys_report.errors import InputError, UsageError
 
 COMPUTE_TYPES = ("bf16", "tf32", "f32", "fp8", "int8")
 OVERRIDE_NAMES = ("measured", "nominal", *COMPUTE_TYPES)
+IS_SLICE = re.compile(r"\bMIG\b")
+"""In the name of a part of a GPU (NVIDIA's multi-instance GPU), such as "NVIDIA H100 80GB HBM3 MIG 1g.10gb"."""
 LEAST, MOST = 1e-3, 1e9
 """GB/s and TFLOPS that a ceiling may have: beyond lie slips of the unit, and figures that no longer fit a number."""
 
@@ -43,6 +45,14 @@ class Ceilings:
     compute: tuple[tuple[str, Ceiling], ...] = ()
     entry: str | None = None
     """Name of the entry of the table of GPUs it was found in, None for a GPU without one."""
+    read: Ceiling | None = None
+    """Measured bandwidth of reading alone: a copy's (`measured`) is lower."""
+    write: Ceiling | None = None
+
+    @property
+    def fastest_bytes_per_s(self) -> float | None:
+        """What no traffic to memory can exceed: the upper end of the highest ceiling that floors are taken at, of reading or writing."""
+        return max(c.high for c in (self.roof, self.read, self.write) if c is not None) if self.roof is not None else None
 
     @property
     def roof(self) -> Ceiling | None:
@@ -64,6 +74,8 @@ class GpuEntry:
     measured: Ceiling | None
     compute: tuple[tuple[str, Ceiling], ...]
     nominal_from_table: bool
+    read: Ceiling | None = None
+    write: Ceiling | None = None
 
     def fits(self, gpu_name: str) -> bool:
         """Whether this entry is about a GPU of that name."""
@@ -81,6 +93,8 @@ def find_ceilings(
     Nominal: the override, else the capture's figure, else the table's (the table's first where its entry says so).
     Measured: the override, else the table's, else None.
     """
+    if IS_SLICE.search(gpu_name):  # a part of a card: neither the table's figures nor the driver's are its own
+        return override(Ceilings(gpu_name), overrides or {})
     entry = next((e for e in (builtin_table() if table is None else table) if e.fits(gpu_name)), None)
     captured = _ceiling(nominal_bytes_per_s, "capture", "memory bandwidth in the capture") if nominal_bytes_per_s else None
     nominal = captured
@@ -92,6 +106,8 @@ def find_ceilings(
         measured=entry.measured if entry else None,
         compute=entry.compute if entry else (),
         entry=entry.name if entry else None,
+        read=entry.read if entry else None,
+        write=entry.write if entry else None,
     )
     return override(found, overrides or {})
 
@@ -104,6 +120,8 @@ def override(ceilings: Ceilings, values: Mapping[str, float]) -> Ceilings:
         ceilings,
         nominal=given.get("nominal", ceilings.nominal),
         measured=given.get("measured", ceilings.measured),
+        read=None if "measured" in given else ceilings.read,
+        write=None if "measured" in given else ceilings.write,
         compute=tuple(compute.items()),
     )
 
@@ -169,6 +187,8 @@ def _entry(item: Mapping[str, Any]) -> GpuEntry:
         measured=_from_table(measured, "gb_per_s", 1e9, "measured") if measured else None,
         compute=tuple((kind, _from_table(c, "tflops", 1e12, c["kind"])) for kind, c in item.get("compute", {}).items()),
         nominal_from_table=item.get("nominal_from") == "table",
+        read=_from_table(item["read"], "gb_per_s", 1e9, "measured") if "read" in item else None,
+        write=_from_table(item["write"], "gb_per_s", 1e9, "measured") if "write" in item else None,
     )
 
 

@@ -79,7 +79,7 @@ def bandwidth_columns(rate: NDArray[np.float64], ceilings: Ceilings) -> dict[str
         "bytes_per_s": rate,
         "share_of_measured": divide(rate, measured.value if measured else None),
         "share_of_nominal": divide(rate, nominal.value if nominal else None),
-        "above_measured": _above(rate, measured.high if measured else None),
+        "above_measured": _above(rate, ceilings.fastest_bytes_per_s if measured else None),
     }
 
 

@@ -81,7 +81,8 @@ def _figures(time: NDArray[Any], moved: NDArray[Any], flops: NDArray[Any], kind:
     bound = compute_time > memory_time
     roof_time = np.maximum(memory_time, compute_time)
     kinds = [limit.kind if b and limit else bandwidth.kind for b, limit in zip(bound, limits, strict=True)]
-    range_ = np.array([limit.high / limit.value if b and limit else bandwidth.high / bandwidth.value
+    fastest = ceilings.fastest_bytes_per_s or bandwidth.high
+    range_ = np.array([limit.high / limit.value if b and limit else fastest / bandwidth.value
                        for b, limit in zip(bound, limits, strict=True)])  # fmt: skip
     share = divide(roof_time, time)
     return {
@@ -131,6 +132,7 @@ def _class_rows(classes: pa.Table, rows: pa.Table, of_instruction: pa.Table, cei
     measured = np.isin(np.array(figures["roof_kind"]), ("measured", "given"))
     bandwidth = ceilings.roof
     assert bandwidth is not None
+    range_ = (ceilings.fastest_bytes_per_s or bandwidth.high) / bandwidth.value
     columns: dict[str, Column] = {
         **{name: classes[name] for name in key},
         "level": ["class"] * len(classes),
@@ -138,7 +140,7 @@ def _class_rows(classes: pa.Table, rows: pa.Table, of_instruction: pa.Table, cei
         **figures,
         "roof": bound,
         "roof_time_ns": roof_time,
-        **_verdict(divide(roof_time, time), np.full(len(classes), bandwidth.high / bandwidth.value), measured),
+        **_verdict(divide(roof_time, time), np.full(len(classes), range_), measured),
         "headroom_ns": np.maximum(time - roof_time, 0),
     }
     return _ordered(table(ROOFLINE, columns))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nsys_report.cli.options import A_PATH, role_options
+from nsys_report.cli.options import A_PATH, ceilings_file_option, role_options
 from nsys_report.cli.page import show
 from nsys_report.cli.progress import progress_line
 
@@ -26,16 +26,45 @@ MOST_READ = 400
     "--module", "names", metavar="NAME", multiple=True, help="In detail: programs of this name, number or name#number. Repeatable."
 )
 @click.option("--top", metavar="N", type=click.IntRange(min=0), default=12, show_default=True, help="Rows of long tables; 0: all.")
+@click.option(
+    "--instructions", "listed", is_flag=True, help="Each launched instruction with class, bytes, operations and its time at the roof."
+)
+@click.option("--gpu", metavar="NAME", help="With --instructions: the GPU to take ceilings of, such as H200 (see `ceilings`).")
+@click.option("--json", "json_file", metavar="FILE", type=A_PATH, help="With --instructions: as one JSON document; - is stdout.")
+@click.option("--csv", "csv_folder", metavar="DIR", type=A_PATH, help="With --instructions: every table as a CSV file.")
+@ceilings_file_option
 @role_options
-def command(directory: Path, names: tuple[str, ...], top: int, roles: Path | None, manifest: Path | None) -> int:
+def command(
+    directory: Path,
+    names: tuple[str, ...],
+    top: int,
+    listed: bool,
+    gpu: str | None,
+    json_file: Path | None,
+    csv_folder: Path | None,
+    ceilings_file: Path | None,
+    roles: Path | None,
+    manifest: Path | None,
+) -> int:
     """What XLA compiled into DIR (--xla_dump_to): programs, parameters by role and size, work, products, scratch memory.
 
-    Without --module, the program with the largest parameters is shown in detail.
+    Without --module, the program with the largest parameters is shown in detail. With --instructions, what each program must cost on
+    a GPU before anybody runs it.
     """
     from hlo_mapping import DumpError, index_dump
     from nsys_report.reports.dump_page import program_sections, programs_section
     from nsys_report.role_files import overrides_from
 
+    if not listed and any(option is not None for option in (gpu, json_file, csv_folder, ceilings_file)):
+        raise click.UsageError("--gpu, --json, --csv and --ceilings go with --instructions")
+    if listed:
+        from nsys_report.cli.instructions import list_instructions
+
+        dump = index_dump(directory)
+        numbers = _chosen(dump, names)
+        read = numbers if names or not top else _largest(dump, numbers)
+        overrides = overrides_from(roles, manifest)
+        return list_instructions(dump, read, _unread(dump, numbers, read), top, gpu, ceilings_file, (json_file, csv_folder), overrides)
     overrides = overrides_from(roles, manifest)
     dump = index_dump(directory)
     numbers = _chosen(dump, names)
