@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hlo_mapping import Module
 from hlo_mapping.dots import Dot, dot_from_words, dots_of
 from nsys_report.analysis.ceilings import COMPUTE_TYPES, Ceilings
 from nsys_report.analysis.view import Ints, ints
@@ -54,3 +55,15 @@ def nanoseconds_per_flop(types: list[str | None], ceilings: Ceilings) -> np.ndar
 def compute_time(instruction: Ints, flops: Ints, per_flop: np.ndarray) -> Ints:
     """What the flops of each activity take at the ceiling of its types, ns; 0 where flops, types or ceiling are unknown."""
     return np.floor(flops * per_flop[instruction]).astype(np.int64)
+
+
+def arithmetic_ns(module: Module, name: str, flops: int | None, ceilings: Ceilings | None) -> float | None:
+    """The time of an instruction's products at the ceiling of the slowest of their types; 0 without any, None where unknown."""
+    if flops is None or ceilings is None:
+        return None
+    kinds = [dot.compute_type for dot in dots_of(module, name)] or [SPLIT_TYPE]
+    limits = [ceilings.flops_per_s(kind) if kind is not None else None for kind in kinds]
+    values = [limit.value for limit in limits if limit is not None]
+    if flops == 0:
+        return 0.0
+    return flops * 1e9 / min(values) if len(values) == len(kinds) else None

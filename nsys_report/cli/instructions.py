@@ -88,10 +88,10 @@ def _instruction_sums(
 
 
 def _hand_out(sections: list[Section], name: str, remarks: tuple[str, ...], outputs: tuple[Path | None, Path | None]) -> None:
-    from nsys_report import __version__
     from nsys_report.reports.csv_files import write_csv
     from nsys_report.reports.export import json_text, write_json
     from nsys_report.reports.model import Part, Report
+    from nsys_report.version import __version__
 
     json_file, csv_folder = outputs
     report = Report((Part(name, name, lines=remarks, sections=tuple(sections)),), made_by=f"nsys-report {__version__}")

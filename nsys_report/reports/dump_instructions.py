@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hlo_mapping import floor_bytes, instruction_facts, launch_counts
-from hlo_mapping.dots import dots_of
-from nsys_report.analysis.compute import SPLIT_TYPE
+from nsys_report.analysis.compute import arithmetic_ns
 from nsys_report.fact import Fact
 from nsys_report.reports.model import Column, Row, Section, Table
 from nsys_report.units import count, duration, size, things
@@ -78,24 +77,12 @@ def instruction_sums(program: Program, ceilings: Ceilings | None, overrides: Rol
         times = launches.get(name)
         record = {**fact, "launches_per_execution": times}
         record |= {key: fact[key] * times if fact[key] is not None and times is not None else None for key in _COSTS}
-        arithmetic = _compute_ns(program, name, record["flops"], ceilings)
+        arithmetic = arithmetic_ns(program.module, name, record["flops"], ceilings)
         compute.append(arithmetic)
         rows.append(record | _roof(record["bytes_accessed"], arithmetic, ceilings))
     least = floor_bytes(program.module, launches)
     roof = ceilings.roof if ceilings is not None else None
     return InstructionSums(program, tuple(rows), least, least * 1e9 / roof.value if roof else None, _sum(compute) if roof else None)
-
-
-def _compute_ns(program: Program, name: str, flops: int | None, ceilings: Ceilings | None) -> float | None:
-    """The time of an instruction's products at the ceiling of the slowest of their types; 0 without any, None where unknown."""
-    if flops is None or ceilings is None or program.module is None:
-        return None
-    kinds = [dot.compute_type for dot in dots_of(program.module, name)] or [SPLIT_TYPE]
-    limits = [ceilings.flops_per_s(kind) if kind is not None else None for kind in kinds]
-    values = [limit.value for limit in limits if limit is not None]
-    if flops == 0:
-        return 0.0
-    return flops * 1e9 / min(values) if len(values) == len(kinds) else None
 
 
 def _roof(moved: int | None, compute_ns: float | None, ceilings: Ceilings | None) -> Record:

@@ -75,7 +75,7 @@ def test_bad_overrides_are_usage_errors(text: str) -> None:
         ("NVIDIA GeForce RTX 4090", "GeForce RTX 4090"),
         ("NVIDIA GeForce RTX 4090 Laptop GPU", None),
         ("NVIDIA B200", "B200"),
-        ("NVIDIA GB200", None),
+        ("NVIDIA GB200", "GB200"),
         ("NVIDIA Thor", "Jetson AGX Thor"),
         ("NVIDIA A10", "A10"),
         ("NVIDIA A10G", "A10G"),

@@ -39,17 +39,6 @@ def test_reading_alone_may_be_faster_than_a_copy() -> None:
 
 
 def test_cards_have_their_own_entries() -> None:
-    names = {
-        "NVIDIA GB200": "GB200",
-        "NVIDIA GB300": "GB300",
-        "NVIDIA B300 SXM6 AC": "B300",
-        "NVIDIA H20": "H20",
-        "NVIDIA H800": "H800 SXM",
-    }
-    names |= {
-        "NVIDIA H800": "H800 SXM",
-        "NVIDIA A30": "A30",
-        "Tesla V100-PCIE-16GB": "V100 PCIe",
-        "NVIDIA RTX 6000 Ada Generation": "RTX 6000 Ada",
-    }
+    names = {"NVIDIA GB200": "GB200", "NVIDIA GB300": "GB300", "NVIDIA B300 SXM6 AC": "B300", "NVIDIA H20": "H20"}
+    names |= {"NVIDIA A30": "A30", "Tesla V100-PCIE-16GB": "V100 PCIe", "NVIDIA RTX 6000 Ada Generation": "RTX 6000 Ada"}
     assert {gpu: find_ceilings(gpu).entry for gpu in names} == names
