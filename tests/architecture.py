@@ -47,8 +47,8 @@ HLO_MAPPING: dict[str, str] = {
     "program_kind.py": f"{VALUES} costs/ classification/ program_evidence.py",
     "facts.py": f"{VALUES} columns.py dump/ dataflow.py costs/ classification/ launch_costs.py phases.py program_kind.py | pyarrow",
     "summary.py": f"{VALUES} dump/ dots.py skeleton.py classification/ facts.py",
-    "__init__.py": "errors.py ir.py text/parser.py dump/ costs/floor.py launches.py matching/join.py classification/ program_kind.py facts.py"
-    " summary.py",
+    "__init__.py": "errors.py ir.py text/parser.py dump/ costs/floor.py launches.py matching/join.py classification/"
+    " program_kind.py facts.py summary.py",
 }
 """HLO alone: knows nothing of captures, commands or pages."""
 
