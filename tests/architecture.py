@@ -36,7 +36,7 @@ HLO_MAPPING: dict[str, str] = {
     "launches.py": "ir.py text/attributes.py",
     "dots.py": VALUES,
     "skeleton.py": "errors.py ir.py dump/",
-    "dataflow.py": f"{VALUES} text/attributes.py text/calls.py",
+    "dataflow.py": f"{VALUES} text/calls.py",
     "pairing/": f"{VALUES} dataflow.py",
     "matching/": f"{VALUES} dump/ | numpy pyarrow",
     "costs/": f"{VALUES} dataflow.py text/attributes.py",
@@ -44,7 +44,7 @@ HLO_MAPPING: dict[str, str] = {
     "launch_costs.py": f"{VALUES} dataflow.py costs/ classification/",
     "phases.py": f"{VALUES} dataflow.py costs/ classification/",
     "program_evidence.py": f"{VALUES} dataflow.py costs/ classification/",
-    "program_kind.py": f"{VALUES} costs/ classification/ program_evidence.py",
+    "program_kind.py": f"{VALUES} classification/ program_evidence.py",
     "facts.py": f"{VALUES} columns.py dump/ dataflow.py costs/ classification/ launch_costs.py phases.py program_kind.py | pyarrow",
     "summary.py": f"{VALUES} dump/ dots.py skeleton.py classification/ facts.py",
     "__init__.py": "errors.py ir.py text/parser.py dump/ costs/floor.py launches.py matching/join.py classification/"
