@@ -167,7 +167,8 @@ def _add(stack: list[_Node], found: re.Match[str], indent: int) -> None:
 def _open_branch(stack: list[_Node], label: str, indent: int) -> None:
     """Open a labelled sequence of the thunk that the label belongs to.
 
-    XLA prints `condition:` in column 0 at every depth, right below its while; other labels stand two columns inside their thunk.
+    XLA prints `condition:` in column 0 at every depth, right below its while (ToString in xla/backends/gpu/runtime/while_thunk.cc);
+    other labels stand two columns inside their thunk.
     """
     if label != "condition":
         while len(stack) > 1 and stack[-1].indent >= indent:
