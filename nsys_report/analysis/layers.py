@@ -31,6 +31,8 @@ ALIKE = 0.9
 """Share of a block's kernels that are of the same instructions as the next block's, from which blocks are iterations."""
 
 MOST_PARTS = 4
+PART_ALIKE = 0.65
+"""Share of a block's kernels, not very few, of which a part must be like the next to be a layer: XLA may fuse each other one differently."""
 RAGGED_ALIKE = 0.75
 """Share of a layer's kernels that what stands before or after the layers must have in common with one to be a layer itself."""
 
@@ -126,7 +128,8 @@ def _shortest(period: Period, codes: Ints) -> Period:
         if period.length % parts or length < 2:
             continue
         covered = codes[period.start : period.start + period.length * period.count]
-        if (covered[:-length] == covered[length:]).mean() >= LEAST_ALIKE:
+        least = LEAST_ALIKE if length < FEWEST_KERNELS else PART_ALIKE
+        if (covered[:-length] == covered[length:]).mean() >= least:
             return Period(period.start, length, period.count * parts)
     return period
 
@@ -136,7 +139,9 @@ def _ragged(period: Period, codes: Ints) -> int:
     block = codes[period.start : period.start + period.length]
     end = period.start + period.length * period.count
     beside = (codes[max(period.start - period.length, 0) : period.start], codes[end : end + period.length])
-    return sum(_shared(block, other) >= RAGGED_ALIKE * period.length for other in beside)
+    found = sum(_shared(block, other) >= RAGGED_ALIKE * period.length for other in beside)
+    # Blocks may begin amid a layer: then the first layer's end stands before them and the last one's beginning after.
+    return found or int(_shared(block, np.concatenate(beside)) >= RAGGED_ALIKE * period.length)
 
 
 def _shared(one: Ints, other: Ints) -> int:

@@ -155,3 +155,22 @@ def test_an_iteration_has_a_period_pauses_and_launches() -> None:
 def graph(at: int) -> dict[str, Any]:
     """A graph launched 30 ns before its first kernel, in a call of 5 ns."""
     return {"launch_start_ns": at - 30, "launch_end_ns": at - 25, "launch_api": "cuGraphLaunch", "launch_thread": 11}
+
+
+def coded(text: str) -> np.ndarray:
+    """What a program of kernels by these letters, each of an instruction of its own, is folded into: kind, layers, ragged, kernels."""
+    facts = [fact(f"{letter}.{n}", kernel_class="weights", bytes_accessed=ord(letter)) for n, letter in enumerate(text)]
+    rows = [kernel(n * 10, n * 10 + 10, 0, n, name=f"{letter}_fusion_{n}") for n, letter in enumerate(text)]
+    view = make_view(joined(rows, facts))
+    (one,) = find_repeats(view, costs_of(view), CEILINGS).layers.to_pylist()
+    return np.array([one["layers"], one["ragged_layers"], one["kernels_per_layer"]])
+
+
+def test_layers_that_are_fused_differently_in_turn_are_layers() -> None:
+    """Twelve layers of nine kernels, of which every other one differs in three of them."""
+    assert coded("ABCDEFGHIABCDEFXYZ" * 6).tolist() == [12, 0, 9]
+
+
+def test_a_layer_whose_two_parts_stand_before_and_after_the_blocks_is_counted() -> None:
+    """Five layers of ten kernels, the first with three more amid it and the last without its end: the blocks begin at D."""
+    assert coded("xyABCQQQDEFGHIJ" + "ABCDEFGHIJ" * 3 + "ABCDEFGHzw").tolist() == [4, 1, 10]
