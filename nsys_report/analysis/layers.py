@@ -32,7 +32,7 @@ ALIKE = 0.9
 
 MOST_PARTS = 4
 PART_ALIKE = 0.65
-"""Share of a block's kernels, not very few, of which a part must be like the next to be a layer: XLA may fuse each other one differently."""
+"""Share of a block's kernels, if not few, of which a part must be like the next to be a layer: XLA fuses some differently."""
 RAGGED_ALIKE = 0.75
 """Share of a layer's kernels that what stands before or after the layers must have in common with one to be a layer itself."""
 
