@@ -11,7 +11,7 @@ from nsys_report.analysis import find_ceilings
 from nsys_report.analysis.ceilings import override
 from nsys_report.analysis.costs import costs_of
 from nsys_report.analysis.idle import idle_times
-from nsys_report.analysis.layers import find_repeats
+from nsys_report.analysis.layers import _ragged, find_repeats
 from nsys_report.analysis.loops import loop_idle
 from nsys_report.analysis.periods import Period, find_period
 from nsys_report.analysis.view import make_view
@@ -172,5 +172,7 @@ def test_layers_that_are_fused_differently_in_turn_are_layers() -> None:
 
 
 def test_a_layer_whose_two_parts_stand_before_and_after_the_blocks_is_counted() -> None:
-    """Five layers of ten kernels, the first with three more amid it and the last without its end: the blocks begin at D."""
-    assert coded("xyABCQQQDEFGHIJ" + "ABCDEFGHIJ" * 3 + "ABCDEFGHzw").tolist() == [4, 1, 10]
+    """Blocks of ten that begin amid a layer: three of its kernels stand before them and five after, eight of ten."""
+    text = "xyABQD" + "EFGHIJABCD" * 3 + "EFGHIzw"
+    assert _ragged(Period(6, 10, 3), codes(text)) == 1
+    assert _ragged(Period(6, 10, 3), codes(text.replace("EFGHIzw", "EFuvwzw"))) == 0
