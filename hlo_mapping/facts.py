@@ -89,6 +89,9 @@ def _table(module: Module, number: int, rows: list[dict[str, object]]) -> pa.Tab
 
 
 def _array(values: list[object], kind: pa.DataType) -> pa.Array:
+    """Values as a column; numbers that no 64 bits hold, which only a damaged text has, are unknown."""
+    if pa.types.is_integer(kind):
+        values = [None if isinstance(value, int) and not -(2**63) <= value < 2**63 else value for value in values]
     return pa.array(values, pa.string()).dictionary_encode() if pa.types.is_dictionary(kind) else pa.array(values, kind)
 
 

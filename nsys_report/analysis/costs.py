@@ -37,7 +37,7 @@ class Costs:
     bytes_known: Flags
     flops_known: Flags
     floor: Ints
-    """The fewest bytes: weights and KV cache, and all of FLOOR_DETAILS."""
+    """The fewest bytes: weights and KV cache, and of FLOOR_DETAILS what they bring up to date: read once and written once."""
     classes: Coded
     details: Coded
 
@@ -65,7 +65,7 @@ def costs_of(view: View) -> Costs:
     details = coded(activities, "class_detail")
     values["bytes_upper"] = _upper(view, instruction, values["bytes_accessed"])
     floor = values["weight_bytes"] + values["kv_read_bytes"] + values["kv_write_bytes"]
-    floor = np.where(details.isin(FLOOR_DETAILS), values["bytes_accessed"], floor)
+    floor = np.where(details.isin(FLOOR_DETAILS), _renewed(view, instruction, details.isin(FLOOR_DETAILS), values["bytes_accessed"]), floor)
     return Costs(
         kind=kind,
         instruction=instruction,
@@ -77,6 +77,20 @@ def costs_of(view: View) -> Costs:
         classes=coded(activities, "kernel_class"),
         details=details,
     )
+
+
+def _renewed(view: View, instruction: Ints, chosen: Flags, moved: Ints) -> Ints:
+    """What updates must move: twice their results, each read and written; gradients need not be in memory. All, without a module."""
+    needed = moved.copy()
+    facts = view.joined.facts
+    for kind in np.flatnonzero(chosen & (instruction >= 0)).tolist():
+        row = int(instruction[kind])
+        program = view.joined.programs.get(facts["program_id"][row].as_py())
+        module = program.module if program is not None else None
+        found = module.instruction(facts["hlo_instruction"][row].as_py()) if module is not None else None
+        if found is not None:
+            needed[kind] = min(2 * found.shape.byte_size, int(moved[kind]))
+    return needed
 
 
 def _kinds(view: View) -> tuple[Ints, Ints]:

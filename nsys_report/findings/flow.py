@@ -13,6 +13,10 @@ from hlo_mapping.opcodes import VIEWS
 _CONSTANTS = frozenset({"constant", "iota", "broadcast"})
 
 
+MOST_BYTES = 2**50
+"""No array is larger: a text that says so is wrong."""
+
+
 @dataclass(frozen=True, slots=True)
 class Passed:
     """An array that one launch writes and others read."""
@@ -107,7 +111,7 @@ class Flow:
                     continue
                 readers = tuple(sorted({self.graph.kernels[k].instruction.name for k in self._readers(node, number)}))
                 shape = self.graph.shapes[node]
-                if readers:
+                if readers and shape.byte_size < MOST_BYTES:
                     yield Passed(kernel.instruction.name, readers, shape.byte_size, shape.text(layouts=False), node in outputs)
 
     def _readers(self, node: int, writer: int) -> set[int]:

@@ -12,7 +12,7 @@ from hlo_mapping.columns import FACTS
 from hlo_mapping.dump.index import index_dump
 from hlo_mapping.dump.program import Program
 from hlo_mapping.errors import HloError
-from hlo_mapping.facts import analyze, instruction_facts
+from hlo_mapping.facts import _array, analyze, instruction_facts
 from hlo_mapping.text.parser import parse_module
 from tests.hlo_mapping.hlo_samples import FIXTURES, captured, captured_rows, module, program_rows, rows, total
 
@@ -200,3 +200,8 @@ def test_large_modules_take_seconds() -> None:
     table = instruction_facts(Program(1, "m", found, (), False, False, (), Path()))
     assert time.process_time() - start < 5
     assert table.num_rows == 3 * layers + 1
+
+
+def test_numbers_that_no_64_bits_hold_are_unknown() -> None:
+    found = _array([1, 2**63, None, -(2**63) - 1, 2**63 - 1], pa.int64())
+    assert found.to_pylist() == [1, None, None, None, 2**63 - 1]

@@ -152,3 +152,9 @@ def test_precision_of_products() -> None:
     decode = analysed("decode")[1].precision.to_pylist()
     assert {r["kind"] for r in decode} == {"dot", "split"}
     assert {(r["lhs_type"], r["rhs_type"]) for r in decode if r["kind"] == "dot"} == {("bf16", "bf16")}
+
+
+def test_the_floor_of_training_holds_no_gradients() -> None:
+    """AdamW renews a parameter and two moments, 67,141,632 bytes each: read and written once they are six times that, not seven."""
+    steps = {(r["hlo_module"], r["category"], r["part"]): r["typical_ns"] for r in analysed("train")[1].budget.to_pylist()}
+    assert steps["jit_train_step", "floor", "optimizer"] <= 6 * 67_141_632 / MEASURED * 1.001
