@@ -23,13 +23,15 @@ from nsys_report.reports.pictures.model import BudgetBar, ClassRate, ProgramPict
 from nsys_report.units import count, duration, phrase, share, visible
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
+SCRIPTS = ("core.js", "tables.js", "charts.js")
+"""The page's scripts, in the order in which they run: core.js makes the `report` that the others take."""
 MOST_FINDINGS = 3
 """Findings in full at the top of the page; the others are folded."""
 
 
 def render(page: Page) -> str:
     """The page as HTML; the same report gives the same text."""
-    scripts = [_asset("bokeh.min.js", bokeh_script()), _asset("page.js", (TEMPLATES / "page.js").read_text(encoding="utf-8"))]
+    scripts = [_asset("bokeh.min.js", bokeh_script()), *(_asset(name, _read(f"scripts/{name}")) for name in SCRIPTS)]
     return (
         _environment(page)
         .get_template("page.html")
@@ -38,7 +40,7 @@ def render(page: Page) -> str:
             title=_title(page),
             policy=policy(scripts),
             scripts=scripts,
-            style=_asset("page.css", (TEMPLATES / "page.css").read_text(encoding="utf-8") + colours_css()),
+            style=_asset("page.css", _read("page.css") + colours_css()),
             data=data.json_markup(data.page_data(page)),
         )
     )
@@ -48,6 +50,10 @@ def write_html(page: Page, path: Path) -> None:
     """Writes the page. Raises InputError where it cannot be written."""
     text = render(page)
     write_whole(path, lambda out: out.write(text.encode("utf-8", "backslashreplace")))
+
+
+def _read(name: str) -> str:
+    return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def policy(scripts: list[Markup]) -> str:

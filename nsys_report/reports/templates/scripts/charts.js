@@ -1,26 +1,8 @@
 "use strict";
-(function () {
-  const data = JSON.parse(document.getElementById("page-data").textContent);
-  const root = document.documentElement;
+// Charts that BokehJS draws.
+(function (report) {
+  const { root, data, box, element, isDark } = report;
   const charts = new Map();
-
-  // Text is only ever set as text: names of captures and dumps are anybody's.
-  function element(tag, className, text) {
-    const made = document.createElement(tag);
-    if (className) made.className = className;
-    if (text !== undefined) made.textContent = text;
-    return made;
-  }
-  const box = (id) => document.getElementById(id);
-
-  // ---- light and dark -------------------------------------------------------------------------------------------
-  const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches);
-  box("theme").addEventListener("click", () => {
-    root.dataset.theme = isDark() ? "light" : "dark";
-    paintAll();
-  });
-  prefersDark.addEventListener("change", () => paintAll());
 
   const none = (color) => color === null || color?.value === null;
   function paint(doc) {
@@ -43,157 +25,21 @@
     }
   }
   const entry = (map, key) => (map instanceof Map ? map.get(key) : map[key]);
-  // Canvases keep their colours on paper, which does not wait for them to be drawn anew: the style sheet gives dark ones their ground.
   function paintAll() {
-    root.dataset.charts = isDark() ? "dark" : "light";
     for (const chart of charts.values()) {
       paint(chart.doc);
       if (chart.kind === "timeline") nameBars(chart);
     }
   }
 
-  // ---- tables ---------------------------------------------------------------------------------------------------
-  function rowsOf(table) {
-    return Array.from(table.tBodies[0].rows).filter((row) => !row.classList.contains("detail"));
-  }
-
-  function sortBy(heading) {
-    const table = heading.closest("table");
-    const place = Array.from(heading.parentNode.children).indexOf(heading);
-    const numeric = heading.classList.contains("n");
-    const now = heading.getAttribute("aria-sort");
-    const direction = now ? (now === "descending" ? "ascending" : "descending") : numeric ? "descending" : "ascending";
-    for (const other of heading.parentNode.children) other.removeAttribute("aria-sort");
-    heading.setAttribute("aria-sort", direction);
-    const sign = direction === "ascending" ? 1 : -1;
-    const keyed = rowsOf(table).map((row, at) => {
-      const cell = row.cells[place];
-      return { row, at, value: numeric ? (cell.dataset.v === undefined ? null : Number(cell.dataset.v)) : cell.textContent };
-    });
-    keyed.sort((a, b) => {
-      const totals = a.row.classList.contains("total") - b.row.classList.contains("total");
-      if (totals) return totals;
-      if (a.value === null || b.value === null) return (a.value === null) - (b.value === null) || a.at - b.at; // unknown last
-      const order = numeric ? a.value - b.value : a.value.localeCompare(b.value, "en", { numeric: true });
-      return sign * order || a.at - b.at;
-    });
-    const body = table.tBodies[0];
-    for (const { row } of keyed) {
-      const next = row.nextElementSibling;
-      body.append(row);
-      if (next && next.classList.contains("detail")) body.append(next);
-    }
-  }
-
-  function filter(id) {
-    const outer = box(id);
-    const words = (outer.querySelector("input[type=search]")?.value || "").toLowerCase().split(/\s+/).filter(Boolean);
-    const chosen = outer.querySelector(".tools select")?.value || "";
-    const place = classPlace(outer);
-    let shown = 0, all = 0;
-    for (const row of rowsOf(outer.querySelector("table"))) {
-      if (row.classList.contains("total")) continue;
-      all += 1;
-      const text = searchText(id, row);
-      const fits = words.every((word) => text.includes(word)) && (!chosen || row.cells[place].textContent.trim() === chosen);
-      row.hidden = !fits;
-      const detail = row.nextElementSibling;
-      if (detail && detail.classList.contains("detail")) detail.hidden = !fits;
-      shown += fits;
-    }
-    outer.querySelector(".found").textContent = words.length || chosen ? `${shown} of ${all} rows` : "";
-  }
-
-  function classPlace(outer) {
-    return Array.from(outer.querySelectorAll("thead th")).findIndex((heading) => heading.dataset.key === "kernel_class");
-  }
-
-  const searchTexts = new WeakMap();
-  function searchText(id, row) {
-    let text = searchTexts.get(row);
-    if (text === undefined) {
-      const more = data.details[id]?.rows[Number(row.dataset.row)] || [];
-      text = (row.textContent + " " + more.join(" ")).toLowerCase();
-      searchTexts.set(row, text);
-    }
-    return text;
-  }
-
-  function detailRow(id, row) {
-    const details = data.details[id], number = Number(row.dataset.row);
-    const made = element("tr", "detail"), cell = element("td"), inner = element("div", "inner");
-    cell.colSpan = row.cells.length;
-    const list = element("dl", "facts");
-    (details ? details.labels : []).forEach((label, at) => {
-      const value = details.rows[number]?.[at] ?? "";
-      if (value === "" || value === "–") return;
-      const pair = element("div");
-      pair.append(element("dt", "", label), element("dd", "", value));
-      list.append(pair);
-    });
-    if (list.children.length) inner.append(list);
-    const name = details ? details.names[number] : "";
-    const text = hloText(details, name);
-    if (text) inner.append(element("pre", "hlo", text));
-    else inner.append(element("p", "quiet", "The page holds no HLO text of this instruction."));
-    cell.append(inner);
-    made.append(cell);
-    return made;
-  }
-
-  function hloText(details, name) {
-    const texts = details ? data.hlo[details.section] : undefined;
-    return texts && Object.hasOwn(texts, name) ? texts[name] : "";
-  }
-
-  function toggle(button) {
-    const row = button.closest("tr"), id = button.closest(".tablebox").id;
-    const next = row.nextElementSibling;
-    const open = next && next.classList.contains("detail");
-    if (open) next.remove();
-    else row.after(detailRow(id, row));
-    button.setAttribute("aria-expanded", String(!open));
-  }
-
-  document.addEventListener("click", (event) => {
-    const target = event.target.closest("button");
-    if (!target) return;
-    if (target.classList.contains("sort")) sortBy(target.closest("th"));
-    else if (target.classList.contains("open")) toggle(target);
-    else if (target.dataset.zoom) zoom(target.dataset.for, target.dataset.zoom);
-  });
-  document.addEventListener("input", (event) => {
-    const id = event.target.dataset?.for;
-    if (event.target.classList.contains("more")) {
-      box(id).classList.toggle("wide", event.target.checked);
-      for (const target of box(id).querySelectorAll(".scroll")) fade(target);
-    }
-    else if (id && !event.target.classList.contains("pick")) filter(id);
-  });
   document.addEventListener("change", (event) => {
     if (event.target.classList.contains("pick")) show(event.target.dataset.for, Number(event.target.value));
   });
-  for (const select of document.querySelectorAll(".tablebox .tools select")) {
-    const outer = box(select.dataset.for), place = classPlace(outer);
-    const names = new Set(rowsOf(outer.querySelector("table")).filter((row) => !row.classList.contains("total"))
-      .map((row) => row.cells[place].textContent.trim()));
-    for (const name of names) {
-      const option = element("option", "", name);
-      option.value = name;
-      select.append(option);
-    }
-  }
+  document.addEventListener("click", (event) => {
+    const target = event.target.closest("button[data-zoom]");
+    if (target) zoom(target.dataset.for, target.dataset.zoom);
+  });
 
-  // What is cut off at the right fades, until it is scrolled into view.
-  const scrolled = Array.from(document.querySelectorAll(".scroll, .top nav"));
-  const fade = (target) => target.toggleAttribute("data-more", target.scrollWidth - target.clientWidth - target.scrollLeft > 4);
-  const sizes = new ResizeObserver((entries) => { for (const entry of entries) fade(entry.target); });
-  for (const target of scrolled) {
-    target.addEventListener("scroll", () => fade(target), { passive: true });
-    sizes.observe(target);
-  }
-
-  // ---- charts ---------------------------------------------------------------------------------------------------
   function plots(chart) {
     return chart.names.map((name) => chart.doc.get_model_by_name(name)).filter(Boolean);
   }
@@ -394,10 +240,10 @@
   }
 
   async function drawAll() {
-    paintAll();
     for (const spec of data.charts) await draw(spec);
     root.dataset.ready = "yes";
   }
-  window.report = { charts, data };
+  report.charts = charts;
+  report.onPaint(paintAll);
   drawAll();
-})();
+})(window.report);
