@@ -60,13 +60,13 @@ def module_facts(module: Module, number: int, overrides: RoleOverrides | None = 
 def analyze_module(module: Module, number: int, overrides: RoleOverrides | None = None) -> ProgramFacts:
     """The facts of one module."""
     with _followed(module):
-        analysed = analyze(module, overrides)
-        launches = [look_at(analysed, kernel) for kernel in analysed.graph.kernels]
+        analyzed = analyze(module, overrides)
+        launches = [look_at(analyzed, kernel) for kernel in analyzed.graph.kernels]
         verdicts = [_verdict(launch) for launch in launches]
         rows = [_row_or_unknown(launch, verdict) for launch, verdict in zip(launches, verdicts, strict=True)]
-        kind = program_kind(analysed, rows)
+        kind = program_kind(analyzed, rows)
         if kind.kind == "training":
-            for row, phase in zip(rows, phases(analysed, verdicts), strict=True):
+            for row, phase in zip(rows, phases(analyzed, verdicts), strict=True):
                 row["phase"] = phase
     return ProgramFacts(_table(module, number, rows), kind)
 

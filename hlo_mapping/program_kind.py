@@ -73,7 +73,7 @@ class _Signs:
 
 
 def program_kind(program: ModuleAnalysis, rows: Sequence[Mapping[str, Any]]) -> ProgramKind:
-    """The kind of an analysed module; `rows` are its facts (columns.FACTS)."""
+    """The kind of an analyzed module; `rows` are its facts (columns.FACTS)."""
     signs = _signs(program, rows)
     kind, confidence, evidence = _decide(program, signs)
     return ProgramKind(

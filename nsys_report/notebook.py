@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_report.analysis.ceilings import parse_overrides
+from nsys_report.analysis.roofline.ceilings import parse_overrides
 from nsys_report.columns import ACTIVITY_TABLE, EXECUTION_TABLE
 from nsys_report.plots import Plots
 from nsys_report.reports.build import TOP, build_report

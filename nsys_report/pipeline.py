@@ -11,8 +11,8 @@ from hlo_mapping import HloError, Program, ProgramKind, RoleOverrides, index_dum
 from hlo_mapping.classification import overrides as role_overrides
 from hlo_mapping.columns import FACTS
 from hlo_mapping.matching.result import LaunchJoin
-from nsys_report.analysis.ceilings import Ceilings, GpuEntry, builtin_table, find_ceilings, read_table
-from nsys_report.analysis.results import analyse
+from nsys_report.analysis.results import compute_results
+from nsys_report.analysis.roofline.ceilings import Ceilings, GpuEntry, builtin_table, find_ceilings, read_table
 from nsys_report.analysis.whatif import Scenario, predict
 from nsys_report.capture import open_capture
 from nsys_report.capture.health import health
@@ -106,8 +106,8 @@ def analyze(
     capture = open_capture(Path(capture_path), progress, ranges="xla", everything=False)
     joined = join_capture(capture, xla_dump, overrides=overrides, show_paths=show_paths, progress=progress)
     if progress is not None:
-        progress("analysing", 0.95)
-    results, judged = analyse(joined, capture_ceilings(capture, ceilings, table)), health(capture)
+        progress("analyzing", 0.95)
+    results, judged = compute_results(joined, capture_ceilings(capture, ceilings, table)), health(capture)
     dump = None if xla_dump is None else Path(xla_dump)
     found = find(joined, results, judged)
     return Session(capture.path.name, joined, results, judged, dump, found, predictions=predict(results, what_if))

@@ -116,11 +116,11 @@ def _figures_of(joined: Joined, results: AnalysisResults, chosen: np.ndarray) ->
 
     The other executions' activities stay: what the GPU did before an execution decides whether it waited for the host.
     """
-    from nsys_report.analysis.results import analyse
+    from nsys_report.analysis.results import compute_results
 
     at = joined.executions.schema.get_field_index("is_complete")
     marked = joined.executions.set_column(at, joined.executions.schema.field(at), pa.array(chosen))
-    found = analyse(replace(joined, executions=marked), results.ceilings)
+    found = compute_results(replace(joined, executions=marked), results.ceilings)
     modules = found.modules
     runs = modules.schema.get_field_index("executions")
     modules = modules.set_column(runs, modules.schema.field(runs), modules["complete_executions"])

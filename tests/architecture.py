@@ -52,6 +52,9 @@ HLO_MAPPING: dict[str, str] = {
 }
 """HLO alone: knows nothing of captures, commands or pages."""
 
+ANALYSIS = "analysis/arrays/ analysis/times/ analysis/roofline/ analysis/idle/ analysis/structure/ analysis/budget/"
+"""What is computed, from the columns up to the budget."""
+
 NSYS_REPORT: dict[str, str] = {
     "errors.py": "",
     "words.py": "",
@@ -66,18 +69,28 @@ NSYS_REPORT: dict[str, str] = {
     "stepbench/": "errors.py | jax numpy pynvml",
     "executions/": "hlo_mapping/__init__.py hlo_mapping/columns.py hlo_mapping/matching/ columns.py words.py capture/ | numpy pyarrow",
     "joined.py": "hlo_mapping/__init__.py capture/model.py executions/activities.py | pyarrow",
-    "analysis/": "hlo_mapping/__init__.py hlo_mapping/columns.py hlo_mapping/shape.py hlo_mapping/dots.py hlo_mapping/phases.py"
-    " errors.py capture/model.py joined.py | numpy pyarrow",
+    "analysis/arrays/": "hlo_mapping/columns.py capture/model.py joined.py | numpy pyarrow",
+    "analysis/times/": "hlo_mapping/columns.py hlo_mapping/phases.py analysis/arrays/ | numpy pyarrow",
+    "analysis/roofline/": "hlo_mapping/__init__.py hlo_mapping/columns.py hlo_mapping/shape.py hlo_mapping/dots.py errors.py joined.py"
+    " analysis/arrays/ analysis/times/ | numpy pyarrow",
+    "analysis/idle/": "hlo_mapping/columns.py analysis/arrays/ analysis/times/ | numpy pyarrow",
+    "analysis/structure/": "hlo_mapping/__init__.py hlo_mapping/columns.py hlo_mapping/shape.py hlo_mapping/dots.py"
+    " analysis/arrays/ analysis/times/ analysis/roofline/ analysis/idle/ | numpy pyarrow",
+    "analysis/budget/": "hlo_mapping/columns.py analysis/arrays/ analysis/times/ analysis/roofline/ analysis/idle/ | numpy pyarrow",
+    "analysis/": f"hlo_mapping/columns.py hlo_mapping/shape.py errors.py joined.py {ANALYSIS} | pyarrow",
     "findings/": "hlo_mapping/__init__.py hlo_mapping/opcodes.py hlo_mapping/dump/ hlo_mapping/dataflow.py"
-    " units.py fact.py capture/health.py joined.py analysis/ | numpy pyarrow",
+    " units.py fact.py capture/health.py joined.py analysis/ analysis/arrays/ analysis/times/ analysis/idle/ | numpy pyarrow",
     "findings/rules/": "hlo_mapping/__init__.py hlo_mapping/shape.py hlo_mapping/dataflow.py"
-    " hlo_mapping/classification/reasons.py units.py words.py fact.py capture/health.py joined.py analysis/ findings/ | numpy pyarrow",
+    " hlo_mapping/classification/reasons.py units.py words.py fact.py capture/health.py joined.py analysis/ analysis/arrays/"
+    " analysis/times/ analysis/idle/ findings/ | numpy pyarrow",
     "session.py": "capture/health.py joined.py analysis/ findings/",
     "pipeline.py": "hlo_mapping/__init__.py hlo_mapping/columns.py hlo_mapping/matching/"
     " hlo_mapping/classification/overrides.py"
-    " errors.py paths.py role_files.py capture/ executions/ joined.py analysis/ findings/rules/apply.py session.py | pyarrow",
+    " errors.py paths.py role_files.py capture/ executions/ joined.py analysis/ analysis/roofline/ceilings.py"
+    " findings/rules/apply.py session.py | pyarrow",
     "selection.py": "errors.py units.py joined.py analysis/ findings/ findings/rules/ session.py | numpy pyarrow",
-    "comparison/": "hlo_mapping/__init__.py hlo_mapping/dump/ hlo_mapping/pairing/ units.py analysis/ session.py | numpy scipy",
+    "comparison/": "hlo_mapping/__init__.py hlo_mapping/dump/ hlo_mapping/pairing/ units.py analysis/ analysis/arrays/"
+    " analysis/budget/ analysis/structure/ session.py | numpy scipy",
     "history/": "errors.py units.py stepbench/result.py session.py | filelock ruptures numpy",
     "profiling/hook/": "| jax",
     "profiling/": "errors.py capture/ session.py profiling/hook/ | pyarrow",
@@ -97,30 +110,32 @@ NSYS_REPORT: dict[str, str] = {
     "reports/terminal_page.py": "units.py findings/model.py reports/model.py | rich",
     # What builds chooses what is shown.
     "reports/": "hlo_mapping/__init__.py units.py fact.py capture/model.py capture/health.py"
-    " analysis/ findings/ session.py comparison/model.py history/ profiling/passes.py serving/ | numpy pyarrow",
-    "reports/pictures/": "units.py joined.py analysis/ceilings.py session.py reports/ reports/arrays.py reports/lanes.py | numpy pyarrow",
+    " analysis/ analysis/times/ analysis/roofline/ analysis/budget/ findings/ session.py comparison/model.py history/"
+    " profiling/passes.py serving/ | numpy pyarrow",
+    "reports/pictures/": "units.py joined.py analysis/roofline/ceilings.py session.py reports/ reports/arrays.py reports/lanes.py"
+    " | numpy pyarrow",
     "reports/figures/": "units.py reports/palette.py reports/scales.py reports/export.py reports/pictures/model.py | matplotlib numpy",
-    "reports/html/": "hlo_mapping/__init__.py hlo_mapping/text/printer.py units.py fact.py analysis/ceilings.py"
+    "reports/html/": "hlo_mapping/__init__.py hlo_mapping/text/printer.py units.py fact.py analysis/roofline/ceilings.py"
     " session.py comparison/model.py history/trend.py"
     " reports/model.py reports/palette.py reports/scales.py reports/finding_page.py reports/export.py reports/ reports/pictures/"
     " | bokeh jinja2 markupsafe numpy",
     "reports/perfetto/": "units.py joined.py analysis/results.py reports/arrays.py reports/lanes.py | numpy perfetto pyarrow",
     "plots.py": "errors.py session.py reports/pictures/ reports/figures/ | matplotlib",
     "version.py": "",
-    "notebook.py": "version.py columns.py units.py analysis/ findings/ pipeline.py session.py"
+    "notebook.py": "version.py columns.py units.py analysis/ analysis/roofline/ceilings.py findings/ pipeline.py session.py"
     " selection.py reports/model.py reports/ plots.py | pandas pyarrow",
     "anonymize/": "hlo_mapping/__init__.py hlo_mapping/kernel_kinds.py hlo_mapping/dump/"
     " hlo_mapping/matching/names.py hlo_mapping/text/anonymous.py"
     " errors.py scratch.py capture/ notebook.py | numpy pyarrow",
-    "assertions/": "errors.py units.py analysis/budget.py analysis/columns.py findings/slugs.py session.py"
+    "assertions/": "errors.py units.py analysis/arrays/schemas.py analysis/budget/parts.py findings/slugs.py session.py"
     " reports/markdown.py reports/ | pyarrow",
     "diffing.py": "version.py errors.py comparison/ reports/model.py reports/ reports/html/ notebook.py | pandas",
     "benching/": "errors.py history/ notebook.py",
     "__init__.py": "version.py profiling/window.py stepbench/benchmark.py notebook.py diffing.py",
     "cli/": "hlo_mapping/__init__.py hlo_mapping/dump/"
-    " version.py errors.py units.py role_files.py capture/__init__.py capture/session.py measuring/ analysis/ceilings.py analysis/whatif.py"
-    " selection.py profiling/ serving/ reports/model.py reports/export.py reports/csv_files.py"
-    " reports/markdown.py reports/terminal_page.py reports/"
+    " version.py errors.py units.py role_files.py capture/__init__.py capture/session.py measuring/"
+    " analysis/roofline/ceilings.py analysis/whatif.py selection.py profiling/ serving/ reports/model.py reports/export.py"
+    " reports/csv_files.py reports/markdown.py reports/terminal_page.py reports/"
     " reports/pictures/ reports/figures/ reports/html/ reports/perfetto/ notebook.py anonymize/ assertions/ diffing.py"
     " history/ benching/ | click rich",
     "__main__.py": "cli/app.py",

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from hlo_mapping.columns import about
-from nsys_report.analysis.columns import CLASSES, INSTRUCTIONS
+from nsys_report.analysis.arrays.schemas import CLASSES, INSTRUCTIONS
 from nsys_report.cli import app
 from nsys_report.columns import ACTIVITY_TABLE, EXECUTION_TABLE
 from nsys_report.findings.rules import CAPTURE_RULES, DEVICE_RULES, REST_RULES, STEP_RULES

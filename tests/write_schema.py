@@ -70,9 +70,9 @@ def _object(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 def documents() -> list[dict[str, Any]]:
     """The documents of all fixtures, and one of two captures."""
-    from tests.nsys_report.pages import analysed
+    from tests.nsys_report.pages import analyzed
 
-    made = [analysed(path.parent.name) for path in sorted(FIXTURES.glob("*/capture.sqlite"))]
+    made = [analyzed(path.parent.name) for path in sorted(FIXTURES.glob("*/capture.sqlite"))]
     from nsys_report.reports.build import build_report
 
     reports = [*(analysis.report() for analysis in made), build_report(made[:2], "nsys-report")]

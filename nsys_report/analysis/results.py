@@ -6,38 +6,38 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from nsys_report.analysis.attribution import busy_times
-from nsys_report.analysis.budget import Budget, budget
-from nsys_report.analysis.budget_table import budget_tables
-from nsys_report.analysis.causes import CODES
-from nsys_report.analysis.ceilings import Ceilings
-from nsys_report.analysis.classes import class_times, classes_table, details_table
-from nsys_report.analysis.compute import compute_types, fact_dots, nanoseconds_per_flop
-from nsys_report.analysis.costs import alike, costs_of
-from nsys_report.analysis.coverage import coverage_table, joined_share, with_unrecorded
-from nsys_report.analysis.devices import devices_table
-from nsys_report.analysis.host_gap import gap_parts, host_gaps
-from nsys_report.analysis.host_phases import host_phases
-from nsys_report.analysis.idle import IdleTime, idle_times
-from nsys_report.analysis.instructions import group_by_instruction, instructions_table
-from nsys_report.analysis.intervals import length
-from nsys_report.analysis.kernels import copies_table, kernels_table
-from nsys_report.analysis.layers import find_repeats
-from nsys_report.analysis.loops import loop_idle
-from nsys_report.analysis.modules import modules_table
-from nsys_report.analysis.phases import phases_table
-from nsys_report.analysis.precision import precision_table
-from nsys_report.analysis.repeats import repeats_table, slow_table
-from nsys_report.analysis.roofline import roofline_table
-from nsys_report.analysis.storage import cache_types, weight_types
-from nsys_report.analysis.tokens import tokens_per_execution
-from nsys_report.analysis.view import View, make_view
+from nsys_report.analysis.arrays.intervals import length
+from nsys_report.analysis.arrays.view import View, make_view
+from nsys_report.analysis.budget.parts import Budget, budget
+from nsys_report.analysis.budget.table import budget_tables
+from nsys_report.analysis.idle.causes import CODES
+from nsys_report.analysis.idle.host_gap import gap_parts, host_gaps
+from nsys_report.analysis.idle.host_phases import host_phases
+from nsys_report.analysis.idle.idle_times import IdleTime, idle_times
+from nsys_report.analysis.roofline.ceilings import Ceilings
+from nsys_report.analysis.roofline.classes import class_times, classes_table, details_table
+from nsys_report.analysis.roofline.compute import compute_types, fact_dots, nanoseconds_per_flop
+from nsys_report.analysis.roofline.costs import alike, costs_of
+from nsys_report.analysis.roofline.instructions import group_by_instruction, instructions_table
+from nsys_report.analysis.roofline.precision import precision_table
+from nsys_report.analysis.roofline.roofs import roofline_table
+from nsys_report.analysis.roofline.storage import cache_types, weight_types
+from nsys_report.analysis.structure.layers import find_repeats
+from nsys_report.analysis.structure.loops import loop_idle
+from nsys_report.analysis.structure.repeats import repeats_table, slow_table
+from nsys_report.analysis.structure.tokens import tokens_per_execution
+from nsys_report.analysis.times.attribution import busy_times
+from nsys_report.analysis.times.coverage import coverage_table, joined_share, with_unrecorded
+from nsys_report.analysis.times.devices import devices_table
+from nsys_report.analysis.times.kernels import copies_table, kernels_table
+from nsys_report.analysis.times.modules import modules_table
+from nsys_report.analysis.times.phases import phases_table
 from nsys_report.joined import Joined
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisResults:
-    """Tables by the schemas of nsys_report.analysis.columns."""
+    """Tables by the schemas of nsys_report.analysis.arrays.schemas."""
 
     ceilings: Ceilings
     modules: pa.Table
@@ -51,9 +51,9 @@ class AnalysisResults:
     coverage: pa.Table
     devices: pa.Table
     steps: pa.Table
-    """Schema budget_table.STEPS: each program's steps, which the rows of `budget` add up to."""
+    """Schema budget.table.STEPS: each program's steps, which the rows of `budget` add up to."""
     budget: pa.Table
-    """Schema budget_table.BUDGET."""
+    """Schema budget.table.BUDGET."""
     budgets: Budget
     """The budget of every execution, in the order of the executions table."""
     host_gaps: pa.Table
@@ -86,7 +86,7 @@ class AnalysisResults:
     """The idle time of each device."""
 
 
-def analyse(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
+def compute_results(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
     """Everything the report shows of one capture; a pure function of its arguments."""
     view = make_view(joined)
     costs = costs_of(view)

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from hlo_mapping.columns import WORD, column
 from hlo_mapping.shape import BITS
-from nsys_report.analysis.columns import MODULE_KEY
+from nsys_report.analysis.arrays.schemas import MODULE_KEY
+from nsys_report.analysis.arrays.tables import Column, table
 from nsys_report.analysis.results import AnalysisResults
-from nsys_report.analysis.tables import Column, table
 from nsys_report.errors import UsageError
 
 STORAGE_BITS = {"f32": 32, "bf16": 16, "f16": 16, "int8": 8, "fp8": 8, "int4": 4, "fp4": 4}

@@ -1,4 +1,4 @@
-"""The quantities that assertions can name, of one analysed capture: the keys of the JSON report, and nothing else."""
+"""The quantities that assertions can name, of one analyzed capture: the keys of the JSON report, and nothing else."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nsys_report.analysis.budget import CATEGORIES
-from nsys_report.analysis.columns import CLASSES
+from nsys_report.analysis.arrays.schemas import CLASSES
+from nsys_report.analysis.budget.parts import CATEGORIES
 from nsys_report.errors import UsageError
 from nsys_report.reports.build import build_report, worth_a_section
 

@@ -56,7 +56,7 @@ def measure_command(target: Path | None, backend: str | None, mib: int, size: in
 
 
 def _section() -> Section:
-    from nsys_report.analysis.ceilings import COMPUTE_TYPES, builtin_table
+    from nsys_report.analysis.roofline.ceilings import COMPUTE_TYPES, builtin_table
     from nsys_report.reports.model import Column, Row, Section, Table
 
     columns = (

@@ -11,7 +11,7 @@ from nsys_report.cli.page import show
 
 if TYPE_CHECKING:
     from hlo_mapping import DumpIndex, RoleOverrides
-    from nsys_report.analysis.ceilings import Ceilings
+    from nsys_report.analysis.roofline.ceilings import Ceilings
     from nsys_report.reports.dump_instructions import InstructionSums
     from nsys_report.reports.model import Section
 
@@ -53,7 +53,7 @@ def _check_outputs(directory: Path, outputs: tuple[Path | None, Path | None]) ->
 
 def _ceilings(gpu: str | None, ceilings_file: Path | None) -> Ceilings | None:
     """Those of the GPU named, or of the only one that the file holds; None where none is named."""
-    from nsys_report.analysis.ceilings import Ceilings, builtin_table, find_ceilings, read_table
+    from nsys_report.analysis.roofline.ceilings import Ceilings, builtin_table, find_ceilings, read_table
     from nsys_report.errors import UsageError
 
     own = read_table(ceilings_file) if ceilings_file is not None else ()

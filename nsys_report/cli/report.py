@@ -70,7 +70,7 @@ def command(
 
     CAPTURE is an export of Nsight Systems (nsys export --type sqlite). Of several, each gets a part, and a table sums them up.
     """
-    from nsys_report.analysis.ceilings import parse_overrides
+    from nsys_report.analysis.roofline.ceilings import parse_overrides
     from nsys_report.analysis.whatif import parse_scenarios
     from nsys_report.capture import check_capture
     from nsys_report.reports.build import build_report

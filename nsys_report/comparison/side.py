@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nsys_report.analysis.budget_table import steps_of
-from nsys_report.analysis.sequences import Sequence, typical_sequences
-from nsys_report.analysis.view import ints
+from nsys_report.analysis.arrays.view import ints
+from nsys_report.analysis.budget.table import steps_of
+from nsys_report.analysis.structure.sequences import Sequence, typical_sequences
 
 if TYPE_CHECKING:
     from hlo_mapping import Program
+    from nsys_report.analysis.arrays.view import Ints, View
     from nsys_report.analysis.results import AnalysisResults
-    from nsys_report.analysis.view import Ints, View
     from nsys_report.session import Session
 
 KERNEL_PARTS = frozenset({"floor", "traffic", "below_roof", "kernels"})

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nsys_report.analysis.intervals import intersect, length, union
+from nsys_report.analysis.arrays.intervals import intersect, length, union
 from nsys_report.findings.step import Context, Record, Step
 
 

@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from hlo_mapping import Module, Program
 from hlo_mapping.dump.debug_options import read_debug_options
-from nsys_report.analysis.attribution import windows
-from nsys_report.analysis.causes import CAUSES
-from nsys_report.analysis.idle import idle_times
-from nsys_report.analysis.intervals import grouped_union_length
+from nsys_report.analysis.arrays.intervals import grouped_union_length
+from nsys_report.analysis.arrays.view import Flags, ModuleKey, View, make_view
+from nsys_report.analysis.idle.causes import CAUSES
+from nsys_report.analysis.idle.idle_times import idle_times
 from nsys_report.analysis.results import AnalysisResults
-from nsys_report.analysis.view import Flags, ModuleKey, View, make_view
+from nsys_report.analysis.times.attribution import windows
 from nsys_report.capture.health import Health
 from nsys_report.findings.flow import Flow, flow_of
 from nsys_report.findings.ledger import FLOOR, OF_INSTRUCTIONS, Account, instruction_shares, make_accounts

@@ -16,7 +16,7 @@ from nsys_report.reports.present import Record, of_few
 from nsys_report.units import count, duration, share, size, things
 
 if TYPE_CHECKING:
-    from nsys_report.analysis.ceilings import Ceilings
+    from nsys_report.analysis.roofline.ceilings import Ceilings
     from nsys_report.session import Session
 
 LEAST_SHARE = 0.1

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_report.analysis.attribution import windows
-from nsys_report.analysis.budget_table import steps_of
+from nsys_report.analysis.budget.table import steps_of
+from nsys_report.analysis.times.attribution import windows
 
 if TYPE_CHECKING:
     from nsys_report.comparison.model import ProgramChange

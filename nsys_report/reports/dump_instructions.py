@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hlo_mapping import floor_bytes, instruction_facts, launch_counts
-from nsys_report.analysis.compute import arithmetic_ns
+from nsys_report.analysis.roofline.compute import arithmetic_ns
 from nsys_report.fact import Fact
 from nsys_report.reports.model import Column, Row, Section, Table
 from nsys_report.units import count, duration, size, things
 
 if TYPE_CHECKING:
     from hlo_mapping import Program, RoleOverrides
-    from nsys_report.analysis.ceilings import Ceilings
+    from nsys_report.analysis.roofline.ceilings import Ceilings
 
 INSTRUCTIONS = (
     Column("hlo_module", "program", "name", keep=5),

@@ -16,7 +16,7 @@ from nsys_report.reports.present import Record, Show, present
 from nsys_report.units import Value, count, duration, phrase, share, things
 
 if TYPE_CHECKING:
-    from nsys_report.analysis.ceilings import Ceiling, Ceilings
+    from nsys_report.analysis.roofline.ceilings import Ceiling, Ceilings
     from nsys_report.session import Session
 
 KERNELS = (

@@ -12,7 +12,7 @@ from hlo_mapping.dump.program import Program
 from hlo_mapping.facts import module_facts
 from hlo_mapping.text.parser import parse_module
 from nsys_report import notebook
-from nsys_report.analysis import analyse, find_ceilings
+from nsys_report.analysis import compute_results, find_ceilings
 from nsys_report.capture.health import Health
 from nsys_report.capture.health_items import HealthItem
 from nsys_report.findings.model import Finding
@@ -27,7 +27,7 @@ ROOF = 1e12
 
 @functools.cache
 def analysis(name: str) -> notebook.Analysis:
-    """A fixture, analysed once."""
+    """A fixture, analyzed once."""
     folder = FIXTURES / name
     dump = folder / "xla_dump"
     return notebook.analyze(folder / "capture.sqlite", dump if dump.is_dir() else None)
@@ -84,7 +84,7 @@ def run(
 def found(made: Joined, state: Health | None = None, **ceilings: float) -> dict[str, Finding]:
     """What is found in a made-up capture, on a GPU whose memory moves ROOF bytes a second."""
     given = find_ceilings("made up", None, {"measured": ROOF / 1e9, **ceilings})
-    return {f.slug: f for f in find(made, analyse(made, given), state or health())}
+    return {f.slug: f for f in find(made, compute_results(made, given), state or health())}
 
 
 def with_info(made: Joined, **info: Any) -> Joined:

@@ -22,8 +22,8 @@ HOSTILE = """<img src=x onerror="window.attacked=1">'"`&amp;</script><script>win
 
 
 @functools.cache
-def analysed(name: str) -> Analysis:
-    """A fixture, analysed once."""
+def analyzed(name: str) -> Analysis:
+    """A fixture, analyzed once."""
     dump = FIXTURES / name / "xla_dump"
     return analyze(FIXTURES / name / "capture.sqlite", dump if dump.is_dir() else None)
 
@@ -37,7 +37,7 @@ def page_of(*analyses: tuple[str, Analysis]) -> Page:
 @functools.cache
 def html_of(name: str) -> str:
     """The page of a fixture."""
-    return render(page_of((name, analysed(name))))
+    return render(page_of((name, analyzed(name))))
 
 
 def hostile_capture(folder: Path, name: str) -> Path:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsys_report.analysis.costs import alike, costs_of
-from nsys_report.analysis.groups import coded_floats, dense_codes, dense_tuples
-from nsys_report.analysis.quantiles import grouped_quantiles
-from nsys_report.analysis.view import make_view
+from nsys_report.analysis.arrays.groups import coded_floats, dense_codes, dense_tuples
+from nsys_report.analysis.arrays.quantiles import grouped_quantiles
+from nsys_report.analysis.arrays.view import make_view
+from nsys_report.analysis.roofline.costs import alike, costs_of
 from nsys_report.executions.runs import Runs
 from nsys_report.joined import Joined
 from tests.nsys_report.joined_samples import copy, fact, joined, kernel

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nsys_report.analysis.causes import CAUSES
+from nsys_report.analysis.idle.causes import CAUSES
 from nsys_report.analysis.results import AnalysisResults
 from nsys_report.analysis.whatif import parse_scenarios, what_if
 from nsys_report.joined import Joined
@@ -21,7 +21,7 @@ MEASURED = 4300.0
 
 
 @cache
-def analysed(name: str) -> tuple[Joined, AnalysisResults]:
+def analyzed(name: str) -> tuple[Joined, AnalysisResults]:
     dump = FIXTURES / name / "xla_dump"
     made = analyze(FIXTURES / name / "capture.sqlite", dump if dump.is_dir() else None)
     return made.joined, made.results
@@ -29,18 +29,18 @@ def analysed(name: str) -> tuple[Joined, AnalysisResults]:
 
 def budget_of(name: str, module: str) -> dict[str, float]:
     """The typical step of a program, by category and part."""
-    rows = [r for r in analysed(name)[1].budget.to_pylist() if r["hlo_module"] == module]
+    rows = [r for r in analyzed(name)[1].budget.to_pylist() if r["hlo_module"] == module]
     return {f"{r['category']}: {r['part']}": r["typical_ns"] for r in rows}
 
 
 def step_of(name: str, module: str) -> dict[str, float]:
-    (step,) = [s for s in analysed(name)[1].steps.to_pylist() if s["hlo_module"] == module]
+    (step,) = [s for s in analyzed(name)[1].steps.to_pylist() if s["hlo_module"] == module]
     return step
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_nanosecond_of_every_execution_is_accounted_for(name: str) -> None:
-    joined, results = analysed(name)
+    joined, results = analyzed(name)
     assert len(results.budgets.wall) == len(joined.executions)
     assert results.budgets.ns.sum(axis=1).tolist() == results.budgets.wall.tolist()
     assert np.all(results.budgets.ns >= 0)
@@ -51,7 +51,7 @@ def test_every_nanosecond_of_every_execution_is_accounted_for(name: str) -> None
 
 @pytest.mark.parametrize("name", NAMES)
 def test_tables_add_up(name: str) -> None:
-    joined, results = analysed(name)
+    joined, results = analyzed(name)
     kernels = [a for a in joined.activities.select(["activity", "start_ns", "end_ns"]).to_pylist() if a["activity"] == "kernel"]
     time = sum(a["end_ns"] - a["start_ns"] for a in kernels)
     assert sum(results.kernels["total_time_ns"].to_pylist()) == time
@@ -80,7 +80,7 @@ def test_the_floor_of_a_decode_step(name: str) -> None:
 
 def test_half_of_what_a_decode_step_moves_nobody_needed() -> None:
     """XLA's own count for the program is 1,467,943,168 bytes; ours, which counts what is touched, lies below it and above the floor."""
-    classes = [r for r in analysed("decode")[1].classes.to_pylist() if r["hlo_module"] == "jit_decode_step"]
+    classes = [r for r in analyzed("decode")[1].classes.to_pylist() if r["hlo_module"] == "jit_decode_step"]
     moved = sum(r["bytes_accessed"] for r in classes)
     assert 1.0e9 < moved < 1.468e9
     assert sum(r["wasted_bytes"] for r in classes) == moved - sum(r["floor_bytes"] for r in classes)
@@ -91,7 +91,7 @@ def test_scanned_layers_copy_weights_and_pools() -> None:
     parts = budget_of("decode_scan_nocb", "jit_decode_step")
     assert parts["traffic: weights: slice"] > 100_000
     assert parts["traffic: kv_write: update"] > 150_000
-    rows = [r for r in analysed("decode_scan_nocb")[1].instructions.to_pylist() if r["class_detail"] == "slice"]
+    rows = [r for r in analyzed("decode_scan_nocb")[1].instructions.to_pylist() if r["class_detail"] == "slice"]
     assert {r["activity"] for r in rows if r["kernel_class"] == "weights"} == {"memcpy"}
 
 
@@ -123,7 +123,7 @@ def test_graphs_without_kernels_are_whole() -> None:
 
 def test_layers_of_a_decoder() -> None:
     """Six layers, of which the first is fused with the embedding and stands apart."""
-    (row,) = [r for r in analysed("decode")[1].layers.to_pylist() if r["hlo_module"] == "jit_decode_step"]
+    (row,) = [r for r in analyzed("decode")[1].layers.to_pylist() if r["hlo_module"] == "jit_decode_step"]
     assert (row["layers"], row["ragged_layers"], row["kernels_per_layer"]) == (5, 1, 26)
     assert row["layer_time_max_ns"] < 1.3 * row["layer_time_min_ns"]
 
@@ -133,28 +133,28 @@ def test_layers_of_a_decoder() -> None:
 )
 def test_iterations_of_a_loop(name: str, module: str, iterations: int) -> None:
     """A scan over six layers, and a loop that makes twelve tokens."""
-    (row,) = [r for r in analysed(name)[1].loops.to_pylist() if r["hlo_module"] == module]
+    (row,) = [r for r in analyzed(name)[1].loops.to_pylist() if r["hlo_module"] == module]
     assert row["iterations"] == iterations
 
 
 def test_what_weights_of_8_bits_would_save() -> None:
     """Half of 735 MB at 4,300 GB/s is 85.5 µs; int8 weights have nothing to gain."""
     scenario = parse_scenarios(["weights=int8"])
-    (row,) = [r for r in what_if(analysed("decode")[1], scenario).to_pylist() if r["hlo_module"] == "jit_decode_step"]
+    (row,) = [r for r in what_if(analyzed("decode")[1], scenario).to_pylist() if r["hlo_module"] == "jit_decode_step"]
     assert row["saved_ns"] == pytest.approx(735_051_776 / 2 / MEASURED, rel=1e-3)
-    assert all(r["saved_ns"] < 10 for r in what_if(analysed("int8")[1], scenario).to_pylist())
+    assert all(r["saved_ns"] < 10 for r in what_if(analyzed("int8")[1], scenario).to_pylist())
 
 
 def test_precision_of_products() -> None:
-    rows = analysed("train")[1].precision.to_pylist()
+    rows = analyzed("train")[1].precision.to_pylist()
     library = [r for r in rows if r["kind"] == "library"]
     assert library and {(r["lhs_type"], r["compute_type"], r["precision"]) for r in library} == {("f32", "tf32", "default")}
-    decode = analysed("decode")[1].precision.to_pylist()
+    decode = analyzed("decode")[1].precision.to_pylist()
     assert {r["kind"] for r in decode} == {"dot", "split"}
     assert {(r["lhs_type"], r["rhs_type"]) for r in decode if r["kind"] == "dot"} == {("bf16", "bf16")}
 
 
 def test_the_floor_of_training_holds_no_gradients() -> None:
     """AdamW renews a parameter and two moments, 67,141,632 bytes each: read and written once they are six times that, not seven."""
-    steps = {(r["hlo_module"], r["category"], r["part"]): r["typical_ns"] for r in analysed("train")[1].budget.to_pylist()}
+    steps = {(r["hlo_module"], r["category"], r["part"]): r["typical_ns"] for r in analyzed("train")[1].budget.to_pylist()}
     assert steps["jit_train_step", "floor", "optimizer"] <= 6 * 67_141_632 / MEASURED * 1.001

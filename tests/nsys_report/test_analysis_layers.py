@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from nsys_report.analysis import find_ceilings
-from nsys_report.analysis.ceilings import override
-from nsys_report.analysis.costs import costs_of
-from nsys_report.analysis.idle import idle_times
-from nsys_report.analysis.layers import _ragged, find_repeats
-from nsys_report.analysis.loops import loop_idle
-from nsys_report.analysis.periods import Period, find_period
-from nsys_report.analysis.view import make_view
+from nsys_report.analysis.arrays.view import make_view
+from nsys_report.analysis.idle.idle_times import idle_times
+from nsys_report.analysis.roofline.ceilings import override
+from nsys_report.analysis.roofline.costs import costs_of
+from nsys_report.analysis.structure.layers import _ragged, find_repeats
+from nsys_report.analysis.structure.loops import loop_idle
+from nsys_report.analysis.structure.periods import Period, find_period
 from tests.nsys_report.joined_samples import copy, fact, joined, kernel
 
 CEILINGS = override(find_ceilings("none"), {"measured": 2.0})

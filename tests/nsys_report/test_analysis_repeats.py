@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nsys_report.analysis.instructions import group_by_instruction
-from nsys_report.analysis.repeats import repeats_table, slow, slow_table
-from nsys_report.analysis.trends import drift, two_levels
-from nsys_report.analysis.view import make_view
+from nsys_report.analysis.arrays.trends import drift, two_levels
+from nsys_report.analysis.arrays.view import make_view
+from nsys_report.analysis.roofline.instructions import group_by_instruction
+from nsys_report.analysis.structure.repeats import repeats_table, slow, slow_table
 from tests.nsys_report.joined_samples import fact, joined, kernel
 
 FACTS = [fact("dot.1", bytes_accessed=10), fact("norm.2", bytes_accessed=10)]

@@ -11,9 +11,9 @@ import pytest
 from hlo_mapping.dots import Dot, dot_from_words, dots_of
 from hlo_mapping.dump.program import Program
 from hlo_mapping.text.parser import parse_module
-from nsys_report.analysis import AnalysisResults, analyse, find_ceilings
-from nsys_report.analysis.ceilings import Ceiling, override
-from nsys_report.analysis.storage import weight_types
+from nsys_report.analysis import AnalysisResults, compute_results, find_ceilings
+from nsys_report.analysis.roofline.ceilings import Ceiling, override
+from nsys_report.analysis.roofline.storage import weight_types
 from nsys_report.analysis.whatif import parse_scenarios, what_if
 from nsys_report.errors import UsageError
 from tests.nsys_report.joined_samples import copy, fact, joined, kernel
@@ -105,7 +105,7 @@ CEILINGS = override(find_ceilings("none"), {"measured": 2.3, "bf16": 0.02, "tf32
 @pytest.fixture(scope="module")
 def results() -> AnalysisResults:
     value = joined(step(0, 0) + step(10_000, 1), FACTS)
-    return analyse(replace(value, programs={1: PROGRAM}), CEILINGS)
+    return compute_results(replace(value, programs={1: PROGRAM}), CEILINGS)
 
 
 def test_roofs_of_instructions(results: AnalysisResults) -> None:
@@ -132,9 +132,9 @@ def test_roofs_of_classes_add_up_their_instructions(results: AnalysisResults) ->
 
 def test_nobody_is_at_a_roof_that_was_not_measured() -> None:
     ceilings = replace(CEILINGS, measured=None, nominal=Ceiling(2.3e9, 2.3e9, 2.3e9, "nominal", "data sheet"))
-    rows = analyse(joined(step(0, 0), FACTS), ceilings).roofline.to_pylist()
+    rows = compute_results(joined(step(0, 0), FACTS), ceilings).roofline.to_pylist()
     assert {r["at_roof"] for r in rows if r["roof"] == "memory"} == {None}
-    assert len(analyse(joined(step(0, 0), FACTS), find_ceilings("none")).roofline) == 0
+    assert len(compute_results(joined(step(0, 0), FACTS), find_ceilings("none")).roofline) == 0
 
 
 def test_precision_audit(results: AnalysisResults) -> None:
@@ -149,7 +149,7 @@ def test_precision_audit(results: AnalysisResults) -> None:
 def test_a_split_product_is_named_one() -> None:
     facts = [fact("products", kernel_class="weights", bytes_accessed=8000, weight_bytes=4096, flops=2048, **NONE)]
     value = replace(joined([kernel(0, 100, 0, 0)], facts), programs={1: PROGRAM})
-    (row,) = analyse(value, CEILINGS).precision.to_pylist()
+    (row,) = compute_results(value, CEILINGS).precision.to_pylist()
     assert (row["kind"], row["products"], row["lhs_type"], row["compute_type"], row["weight_type"]) == ("split", 1, None, "f32", "bf16")
 
 
@@ -187,7 +187,7 @@ def test_what_if(results: AnalysisResults) -> None:
 
 def test_scenarios_that_change_nothing_have_no_row(results: AnalysisResults) -> None:
     assert len(what_if(results, parse_scenarios(["weights=bf16", "kv=bf16"]))) == 0
-    without = analyse(joined(step(0, 0) + step(10_000, 1), FACTS), find_ceilings("none"))
+    without = compute_results(joined(step(0, 0) + step(10_000, 1), FACTS), find_ceilings("none"))
     assert [r["scenario"] for r in what_if(without, parse_scenarios(["weights=int8", "no-host-gap"])).to_pylist()] == ["no-host-gap"]
 
 

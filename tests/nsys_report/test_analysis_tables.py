@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from nsys_report.analysis import AnalysisResults, analyse, find_ceilings
-from nsys_report.analysis.ceilings import override
-from nsys_report.analysis.coverage import joined_share, with_unrecorded
+from nsys_report.analysis import AnalysisResults, compute_results, find_ceilings
+from nsys_report.analysis.roofline.ceilings import override
+from nsys_report.analysis.times.coverage import joined_share, with_unrecorded
 from tests.nsys_report.joined_samples import copy, fact, joined, kernel
 
 CEILINGS = override(find_ceilings("none"), {"measured": 2.0, "nominal": 4.0})  # bytes a nanosecond
@@ -38,7 +38,7 @@ def results() -> AnalysisResults:
     cut = [kernel(100_000, 100_500, 9, 0)]
     outside = [kernel(200_000, 200_060, None, name="plain"), kernel(300_000, 300_040, None, name="tuned", match_method="autotuning")]
     rows = step(0, 0) + step(10_000, 1, slow=10) + step(20_000, 2, slow=50) + cut + outside
-    return analyse(joined(rows, FACTS, {9: {"is_complete": False}}), CEILINGS)
+    return compute_results(joined(rows, FACTS, {9: {"is_complete": False}}), CEILINGS)
 
 
 def test_modules(results: AnalysisResults) -> None:
@@ -107,26 +107,26 @@ def test_coverage(results: AnalysisResults) -> None:
 
 
 def test_without_ceilings_there_are_no_floors_and_no_flags() -> None:
-    row = analyse(joined(step(0, 0), FACTS), find_ceilings("none")).classes.to_pylist()[0]
+    row = compute_results(joined(step(0, 0), FACTS), find_ceilings("none")).classes.to_pylist()[0]
     assert [row[name] for name in ("floor_measured_ns", "share_of_measured", "share_of_nominal", "above_measured")] == [None] * 4
     assert row["bytes_per_s"] is not None
 
 
 def test_a_capture_without_executions_still_has_its_kernels() -> None:
-    found = analyse(joined([kernel(0, 10, None, name="gemm"), kernel(20, 25, None, name="gemm")]), CEILINGS)
+    found = compute_results(joined([kernel(0, 10, None, name="gemm"), kernel(20, 25, None, name="gemm")]), CEILINGS)
     assert (len(found.modules), len(found.classes), len(found.instructions)) == (0, 0, 0)
     assert found.kernels.to_pylist()[0]["duration_ns"] == 7.5
     assert found.joined_share == 0.0
 
 
 def test_an_empty_capture() -> None:
-    found = analyse(joined([]), CEILINGS)
+    found = compute_results(joined([]), CEILINGS)
     assert found.joined_share is None
     assert len(found.kernels) == len(found.copies) == len(found.coverage) == 0
 
 
 def test_a_program_whose_only_execution_was_cut_off_has_no_figures() -> None:
-    found = analyse(joined(step(0, 0), FACTS, {0: {"is_complete": False}}), CEILINGS)
+    found = compute_results(joined(step(0, 0), FACTS, {0: {"is_complete": False}}), CEILINGS)
     (row,) = found.modules.to_pylist()
     assert (row["executions"], row["complete_executions"], row["kernel_time_ns"]) == (1, 0, None)
     assert len(found.classes) == 0
@@ -135,7 +135,7 @@ def test_a_program_whose_only_execution_was_cut_off_has_no_figures() -> None:
 def test_optimizer_state_is_needed_traffic() -> None:
     costs = {"bytes_accessed": 600, "weight_bytes": 0, "kv_read_bytes": 0, "kv_write_bytes": 0}
     facts = [fact("adam", kernel_class="other", class_detail="optimizer", **costs)]
-    row = analyse(joined([kernel(0, 1000, 0, 0)], facts), CEILINGS).classes.to_pylist()[0]
+    row = compute_results(joined([kernel(0, 1000, 0, 0)], facts), CEILINGS).classes.to_pylist()[0]
     assert (row["floor_bytes"], row["wasted_bytes"], row["floor_measured_ns"]) == (600, 0, 300)
 
 
@@ -145,7 +145,7 @@ def test_the_upper_bound_of_bytes_is_per_execution_too() -> None:
         fact("copy", kernel_class="other", bytes_accessed=30),
     ]
     parts = [kernel(0, 10, 0, 0), kernel(10, 20, 0, 0, bytes_accessed=0), kernel(20, 30, 0, 0), kernel(30, 40, 0, 1)]
-    found = analyse(joined(parts, facts), CEILINGS)
+    found = compute_results(joined(parts, facts), CEILINGS)
     assert {r["hlo_instruction"]: (r["bytes_accessed"], r["bytes_upper"]) for r in found.instructions.to_pylist()} == {
         "gather": (200, 300),
         "copy": (30, 30),
@@ -167,7 +167,7 @@ def test_published_results_of_small_decoders_on_gb10(
     each, time = int(moved / kernels), int(time_ms * 1e6 / kernels)
     costs = {"bytes_accessed": each, "weight_bytes": each, "kv_read_bytes": 0, "kv_write_bytes": 0}
     rows = [kernel(n * time, (n + 1) * time, 0, 0) for n in range(kernels)]
-    found = analyse(joined(rows, [fact("w", kernel_class="weights", **costs)]), find_ceilings("NVIDIA GB10"))
+    found = compute_results(joined(rows, [fact("w", kernel_class="weights", **costs)]), find_ceilings("NVIDIA GB10"))
     (module,), (row,), (step,) = (t.to_pylist() for t in (found.modules, found.classes, found.steps))
     assert (module["kernels_per_execution"], row["launches_per_execution"]) == (kernels, kernels)
     assert round(row["floor_measured_ns"] / 1e6, 1) == measured_ms
@@ -180,13 +180,13 @@ def test_published_results_of_a_decoder_on_gb10() -> None:
     """53.0 GB of bf16 weights in 243 ms of kernels: floors 227.5 and 194.1 ms, 93.6 % of the measured ceiling."""
     costs = {"bytes_accessed": 53_000_000_000, "weight_bytes": 53_000_000_000, "kv_read_bytes": 0, "kv_write_bytes": 0}
     facts = [fact("w", kernel_class="weights", **costs)]
-    found = analyse(joined([kernel(0, 243_000_000, 0, 0)], facts), find_ceilings("NVIDIA GB10"))
+    found = compute_results(joined([kernel(0, 243_000_000, 0, 0)], facts), find_ceilings("NVIDIA GB10"))
     (row,) = found.classes.to_pylist()
     assert round(row["floor_measured_ns"] / 1e6, 1) == 227.5
     assert round(row["floor_nominal_ns"] / 1e6, 1) == 194.1
     assert round(row["share_of_measured"] * 100, 1) == 93.6
     assert row["above_measured"] is False
-    fast = analyse(joined([kernel(0, 220_000_000, 0, 0)], facts), find_ceilings("NVIDIA GB10")).classes.to_pylist()[0]
+    fast = compute_results(joined([kernel(0, 220_000_000, 0, 0)], facts), find_ceilings("NVIDIA GB10")).classes.to_pylist()[0]
     assert fast["above_measured"] is True  # 240.9 GB/s
 
 

@@ -9,19 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsys_report.analysis import find_ceilings
-from nsys_report.analysis.attribution import busy_times, own_time, windows
-from nsys_report.analysis.budget import Budget, budget
-from nsys_report.analysis.budget_table import budget_tables
-from nsys_report.analysis.causes import CAUSES
-from nsys_report.analysis.ceilings import Ceilings, override
-from nsys_report.analysis.classes import class_times
-from nsys_report.analysis.compute import compute_types, fact_dots, nanoseconds_per_flop
-from nsys_report.analysis.costs import alike, costs_of
-from nsys_report.analysis.host_gap import gap_parts, host_gaps
-from nsys_report.analysis.idle import idle_times
-from nsys_report.analysis.storage import weight_types
-from nsys_report.analysis.tokens import tokens_per_execution
-from nsys_report.analysis.view import View, make_view
+from nsys_report.analysis.arrays.view import View, make_view
+from nsys_report.analysis.budget.parts import Budget, budget
+from nsys_report.analysis.budget.table import budget_tables
+from nsys_report.analysis.idle.causes import CAUSES
+from nsys_report.analysis.idle.host_gap import gap_parts, host_gaps
+from nsys_report.analysis.idle.idle_times import idle_times
+from nsys_report.analysis.roofline.ceilings import Ceilings, override
+from nsys_report.analysis.roofline.classes import class_times
+from nsys_report.analysis.roofline.compute import compute_types, fact_dots, nanoseconds_per_flop
+from nsys_report.analysis.roofline.costs import alike, costs_of
+from nsys_report.analysis.roofline.storage import weight_types
+from nsys_report.analysis.structure.tokens import tokens_per_execution
+from nsys_report.analysis.times.attribution import busy_times, own_time, windows
 from nsys_report.joined import Joined
 from tests.nsys_report.joined_samples import copy, fact, joined, kernel
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nsys_report.analysis.ceilings import builtin_table, find_ceilings, parse_overrides, read_table
+from nsys_report.analysis.roofline.ceilings import builtin_table, find_ceilings, parse_overrides, read_table
 from nsys_report.errors import InputError, UsageError
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from nsys_report.analysis.ceilings import find_ceilings
+from nsys_report.analysis.roofline.ceilings import find_ceilings
 from nsys_report.cli.modules import command
 
 DUMP = Path(__file__).parents[2] / "fixtures" / "decode" / "xla_dump"

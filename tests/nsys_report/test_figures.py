@@ -21,11 +21,11 @@ from nsys_report.reports.figures.roofline import roofline_figure
 from nsys_report.reports.figures.times import runs_figure, timeline_figure
 from nsys_report.reports.pictures.build import build_pictures
 from nsys_report.reports.pictures.model import Pictures
-from tests.nsys_report.pages import HOSTILE, analysed, with_hostile_names
+from tests.nsys_report.pages import HOSTILE, analyzed, with_hostile_names
 
 
 def pictures(name: str) -> Pictures:
-    return build_pictures(analysed(name).named(name))
+    return build_pictures(analyzed(name).named(name))
 
 
 def test_every_picture_has_a_file_with_ink_and_the_same_bytes_again(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_text_stays_within_the_picture() -> None:
 
 
 def test_hostile_names_are_drawn_as_text() -> None:
-    analysis = with_hostile_names(analysed("threads"))
+    analysis = with_hostile_names(analyzed("threads"))
     assert all(png(figure) for _, figure in figures(build_pictures(analysis.named(HOSTILE))))
     assert plain("$x^2$ \u202e\u4e2d") == "$x^2$ \\u202e\\u4e2d"
     runs = pictures("threads").runs

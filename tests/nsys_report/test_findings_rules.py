@@ -12,7 +12,7 @@ import pytest
 
 from hlo_mapping.facts import module_facts
 from hlo_mapping.text.parser import parse_module
-from nsys_report.analysis import analyse, find_ceilings
+from nsys_report.analysis import compute_results, find_ceilings
 from nsys_report.capture.health_items import HealthItem
 from nsys_report.findings.rules import compiling, devices, host, launches
 from nsys_report.findings.step import Context, Step, make_context
@@ -228,7 +228,7 @@ def test_beams_caches_put_in_another_order() -> None:
 
 
 def _context(made: Joined) -> tuple[Context, Step]:
-    context = make_context(made, analyse(made, find_ceilings("made up", None, {"measured": 1000.0})), health())
+    context = make_context(made, compute_results(made, find_ceilings("made up", None, {"measured": 1000.0})), health())
     return context, context.steps[0]
 
 
@@ -364,16 +364,16 @@ def _two_threads(launched: int) -> Joined:
 
 
 def test_executions_that_wait_for_another_thread() -> None:
-    context = make_context(_two_threads(600), analyse(_two_threads(600), find_ceilings("made up")), health())
+    context = make_context(_two_threads(600), compute_results(_two_threads(600), find_ceilings("made up")), health())
     right = next(step for step in context.steps if step.name == "jit_right")
     (finding,) = devices.other_threads(context, right)
     assert finding.gain_ns == 600 and finding.facts[1].value == 4
-    context = make_context(_two_threads(0), analyse(_two_threads(0), find_ceilings("made up")), health())
+    context = make_context(_two_threads(0), compute_results(_two_threads(0), find_ceilings("made up")), health())
     assert not [d for step in context.steps for d in devices.other_threads(context, step)]
 
 
 def test_idle_time_of_steps_that_overlap_counts_once() -> None:
-    context = make_context(_two_threads(0), analyse(_two_threads(0), find_ceilings("made up")), health())
+    context = make_context(_two_threads(0), compute_results(_two_threads(0), find_ceilings("made up")), health())
     # Each program's steps cover 7000 ns (its last execution ends them), both together 8000.
     assert context.shared == pytest.approx(8000 / (7000 + 7000))
 

@@ -11,7 +11,7 @@ import pytest
 import nsys_report.findings
 from hlo_mapping.dataflow import build_graph
 from hlo_mapping.text.parser import parse_module
-from nsys_report.analysis import analyse, find_ceilings
+from nsys_report.analysis import compute_results, find_ceilings
 from nsys_report.findings.flow import Flow
 from nsys_report.findings.model import Finding
 from nsys_report.findings.rules import graphs
@@ -174,7 +174,7 @@ def test_what_can_run_beside_an_instruction() -> None:
 
 def test_conditional_nodes_that_hold_the_device_up() -> None:
     made = run(CHAIN, {"writer": 5000, "reader": 6000}, between=1000)
-    context = make_context(made, analyse(made, find_ceilings("made up", None, {"measured": 1000.0})), health())
+    context = make_context(made, compute_results(made, find_ceilings("made up", None, {"measured": 1000.0})), health())
     step = replace(context.steps[0], typical={("idle", "conditional_nodes"): 2000.0})
     (finding,) = graphs.conditional_nodes(context, step)
     assert finding.gain_ns == 2000 and finding.claims == {("part", "idle", "conditional_nodes"): 1.0}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from nsys_report.analysis.host_phases import host_phases
-from nsys_report.analysis.view import make_view
+from nsys_report.analysis.arrays.view import make_view
+from nsys_report.analysis.idle.host_phases import host_phases
 from tests.nsys_report.joined_samples import copy, fact, joined, kernel
 
 HELPER = {"hlo_module": "jit_stage", "program_id": 2}

@@ -24,7 +24,7 @@ from nsys_report.reports.model import Report
 from nsys_report.reports.pictures.build import build_pictures
 from nsys_report.reports.pictures.model import Pictures
 from nsys_report.units import visible
-from tests.nsys_report.pages import FIXTURES, HOSTILE, analysed, hostile_capture, html_of, page_of, with_hostile_names
+from tests.nsys_report.pages import FIXTURES, HOSTILE, analyzed, hostile_capture, html_of, page_of, with_hostile_names
 from tests.nsys_report.sample_report import report
 
 pytest.importorskip("bokeh")
@@ -91,11 +91,11 @@ def test_the_policy_lets_the_pages_own_scripts_run_and_nothing_else() -> None:
 
 
 def test_the_same_capture_gives_the_same_page() -> None:
-    assert html_of("decode") == render(page_of(("decode", analysed("decode"))))
+    assert html_of("decode") == render(page_of(("decode", analyzed("decode"))))
 
 
 def test_every_figure_of_the_report_stands_in_its_table() -> None:
-    analysis = analysed("decode")
+    analysis = analyzed("decode")
     cells = set(Read(html_of("decode")).cells)
     for section in analysis.report().parts[0].sections:
         for table in section.tables:
@@ -164,7 +164,7 @@ def test_instructions_have_their_text_and_source() -> None:
 
 
 def test_the_text_of_an_instruction_holds_what_it_calls() -> None:
-    program = next(p for p in analysed("decode").joined.programs.values() if p.name == "jit_decode_step")
+    program = next(p for p in analyzed("decode").joined.programs.values() if p.name == "jit_decode_step")
     assert program.module is not None
     fusion = next(i for i in program.module.entry.instructions if i.opcode == "fusion")
     text = hlo_text(program.module, fusion.name)
@@ -174,7 +174,7 @@ def test_the_text_of_an_instruction_holds_what_it_calls() -> None:
 
 
 def test_hostile_names_are_text(tmp_path: Path) -> None:
-    analysis = with_hostile_names(analysed("threads"))
+    analysis = with_hostile_names(analyzed("threads"))
     page = render(page_of((f"{HOSTILE}.sqlite", analysis)))
     read, plain = Read(page), Read(html_of("threads"))
     assert len(read.scripts) == len(plain.scripts) == len(SCRIPTS) + 2
@@ -210,7 +210,7 @@ def test_json_in_the_page_holds_no_markup() -> None:
 
 
 def test_a_page_of_several_captures_has_a_part_each_and_a_summary() -> None:
-    read = Read(render(page_of(("one", analysed("decode")), ("two", analysed("torch_mlp")))))
+    read = Read(render(page_of(("one", analyzed("decode")), ("two", analyzed("torch_mlp")))))
     headings = "".join(read.words)
     assert "2 captures" in headings and "How it was made" in headings
     ids = {attrs.get("id") for _, attrs in read.elements}
@@ -218,7 +218,7 @@ def test_a_page_of_several_captures_has_a_part_each_and_a_summary() -> None:
 
 
 def test_only_so_many_executions_are_shown_in_detail_and_that_is_said() -> None:
-    analysis = analysed("decode")
+    analysis = analyzed("decode")
     subject = analysis.named("decode")
     pictures = build_pictures(subject, most_bars=400, most_timelines=60)
     roles = [t.role for t in pictures.programs[0].timelines]

@@ -13,7 +13,7 @@ from nsys_report.reports.export import document
 from nsys_report.reports.html.page import render
 from nsys_report.units import visible
 from tests.nsys_report import browser
-from tests.nsys_report.pages import FIXTURES, HOSTILE, analysed, html_of, page_of, with_hostile_names
+from tests.nsys_report.pages import FIXTURES, HOSTILE, analyzed, html_of, page_of, with_hostile_names
 
 pytestmark = [
     pytest.mark.skipif(browser.why_not() is not None, reason=str(browser.why_not())),
@@ -112,7 +112,7 @@ def test_a_table_sorts_by_figures_and_by_words_with_the_total_last(decode: Any) 
     heading.click()
     launches = texts(decode, f"#{classes} tbody tr")
     assert heading.find_element("xpath", "..").get_attribute("aria-sort") == "descending"
-    first = analysed("decode").classes.query("hlo_module == 'jit_decode_step'").sort_values("launches_per_execution", ascending=False)
+    first = analyzed("decode").classes.query("hlo_module == 'jit_decode_step'").sort_values("launches_per_execution", ascending=False)
     assert texts(decode, column) == [*first.kernel_class, "all"] and len(launches) == 6
     decode.find_element("css selector", f"#{classes} th[data-key=kernel_class] button").click()
     assert texts(decode, column) == [*sorted(first.kernel_class), "all"]
@@ -196,7 +196,7 @@ def test_an_execution_is_picked_from_the_list_and_from_the_chart(decode: Any) ->
 
 
 def test_numbers_equal_the_json(decode: Any) -> None:
-    section = next(s for s in document(analysed("decode").report())["captures"][0]["sections"] if s["module"])
+    section = next(s for s in document(analyzed("decode").report())["captures"][0]["sections"] if s["module"])
     for title, key in (("Classes", "classes"), ("Instructions by time", "instructions"), ("Step budget", "budget")):
         table = section["tables"][key]
         box = table_id(decode, title)
@@ -218,7 +218,7 @@ def test_the_theme_changes_the_charts_too(decode: Any) -> None:
 
 
 def test_hostile_names_run_nothing(chrome: Any, tmp_path: Path) -> None:
-    page = render(page_of((f"{HOSTILE}.sqlite", with_hostile_names(analysed("threads")))))
+    page = render(page_of((f"{HOSTILE}.sqlite", with_hostile_names(analyzed("threads")))))
     driver = show(chrome, tmp_path, page)
     for button in driver.find_elements("css selector", ".open")[:3]:
         driver.execute_script("arguments[0].click()", button)

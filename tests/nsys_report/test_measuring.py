@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from nsys_report.analysis.ceilings import find_ceilings, read_table
+from nsys_report.analysis.roofline.ceilings import find_ceilings, read_table
 from nsys_report.cli import ceilings as ceilings_command
 from nsys_report.errors import InputError
 from nsys_report.measuring import measure as measuring

@@ -10,18 +10,18 @@ from matplotlib.figure import Figure
 
 from nsys_report.errors import UsageError
 from tests import write_notebook
-from tests.nsys_report.pages import HOSTILE, analysed, with_hostile_names
+from tests.nsys_report.pages import HOSTILE, analyzed, with_hostile_names
 
 
 def test_every_picture_is_a_figure_that_shows_itself() -> None:
-    plot = analysed("decode").plot
+    plot = analyzed("decode").plot
     for figure in (plot.budget(), plot.classes(), plot.roofline(), plot.executions(), plot.timeline(), plot.timeline(execution=3)):
         assert isinstance(figure, Figure)
         assert figure._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
 
 
 def test_pictures_of_a_program_by_name() -> None:
-    plot = analysed("serve").plot
+    plot = analyzed("serve").plot
     for name in ("jit_prefill_chunk", "jit_decode_step"):
         assert f"a step of {name}" in title(plot.budget(name))
         assert title(plot.timeline(module=name)).startswith("Execution ")
@@ -33,7 +33,7 @@ def title(figure: Figure) -> str:
 
 
 def test_a_timeline_is_of_the_execution_asked_for() -> None:
-    assert title(analysed("decode").plot.timeline(execution=3)).startswith("Execution 3 of jit_decode_step: 162 kernels in ")
+    assert title(analyzed("decode").plot.timeline(execution=3)).startswith("Execution 3 of jit_decode_step: 162 kernels in ")
 
 
 @pytest.mark.parametrize(
@@ -47,16 +47,16 @@ def test_a_timeline_is_of_the_execution_asked_for() -> None:
 )
 def test_what_cannot_be_drawn_says_why(name: str, draw: Any, says: str, hint: str) -> None:
     with pytest.raises(UsageError, match=says) as caught:
-        draw(analysed(name).plot)
+        draw(analyzed(name).plot)
     assert hint in caught.value.hint
 
 
 def test_executions_of_a_capture_without_xla_are_its_activities() -> None:
-    assert title(analysed("torch_mlp").plot.executions()).startswith("102 GPU activities")
+    assert title(analyzed("torch_mlp").plot.executions()).startswith("102 GPU activities")
 
 
 def test_selections_compose() -> None:
-    analysis = analysed("decode")
+    analysis = analyzed("decode")
     kernels = analysis.execution(3).kernels
     assert len(kernels) == 162 and set(kernels.execution_id) == {3}
     layers = analysis.module("jit_decode_step").layers
@@ -65,11 +65,11 @@ def test_selections_compose() -> None:
 
 
 def test_the_analysis_shows_itself_with_names_as_text() -> None:
-    shown = analysed("decode")._repr_html_()
+    shown = analyzed("decode")._repr_html_()
     assert "jit_decode_step" in shown and "<table>" in shown
-    first = analysed("decode").report().parts[0].findings[0]
+    first = analyzed("decode").report().parts[0].findings[0]
     assert first.title in shown
-    hostile = with_hostile_names(analysed("threads"))._repr_html_()
+    hostile = with_hostile_names(analyzed("threads"))._repr_html_()
     assert "<img" not in hostile and "<script" not in hostile and HOSTILE not in hostile and "&lt;img" in hostile
 
 

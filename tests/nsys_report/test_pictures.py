@@ -10,11 +10,11 @@ from nsys_report.reports.pictures.build import build_pictures
 from nsys_report.reports.pictures.model import Pictures
 from nsys_report.reports.pictures.timeline import Cutter, _spread, bars
 from nsys_report.reports.scales import time_scale, wide
-from tests.nsys_report.pages import FIXTURES, analysed
+from tests.nsys_report.pages import FIXTURES, analyzed
 
 
 def pictures(name: str, **limits: int) -> Pictures:
-    return build_pictures(analysed(name).named(name), **limits)
+    return build_pictures(analyzed(name).named(name), **limits)
 
 
 def test_the_parts_of_a_budget_add_up_to_its_step() -> None:
@@ -35,7 +35,7 @@ def test_titles_say_the_finding() -> None:
 
 
 def test_a_timeline_holds_every_activity_of_its_execution() -> None:
-    analysis = analysed("decode")
+    analysis = analyzed("decode")
     for timeline in pictures("decode").programs[0].timelines:
         own = analysis.activities[analysis.activities.execution_id == timeline.execution_id]
         assert len(timeline) == len(own) == 162
@@ -46,7 +46,7 @@ def test_a_timeline_holds_every_activity_of_its_execution() -> None:
 
 
 def test_the_median_execution_is_the_one_in_the_middle() -> None:
-    analysis = analysed("decode")
+    analysis = analyzed("decode")
     runs = analysis.executions.query("hlo_module == 'jit_decode_step'").sort_values("kernel_time_ns")
     found = next(t for t in pictures("decode").programs[0].timelines if "median" in t.role)
     assert found.execution_id == runs.execution_id.iloc[(len(runs) - 1) // 2]
@@ -69,7 +69,7 @@ def test_executions_share_marks_where_there_are_too_many() -> None:
     assert whole is not None and few is not None
     assert len(whole) == 40 and whole.count.tolist() == [1] * 40 and whole.notes == ()
     assert few.count.sum() == 40 and len(few) < 16 and "A mark stands for up to" in few.notes[0]
-    gaps = analysed("decode").executions.query("hlo_module == 'jit_decode_step'")
+    gaps = analyzed("decode").executions.query("hlo_module == 'jit_decode_step'")
     lane = few.lanes.index("jit_decode_step")
     first = np.flatnonzero(few.lane == lane)[0]
     own = gaps.iloc[: few.count[first]]
@@ -91,7 +91,7 @@ def test_two_devices_have_a_lane_each() -> None:
 
 def test_the_longest_bars_are_kept_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nsys_report.reports.pictures.timeline.MOST_IN_ONE", 5)
-    analysis = analysed("decode")
+    analysis = analyzed("decode")
     table = analysis.joined.complete(analysis.joined.activities.slice(0, 50))
     found = bars(table, 0, 10**9, "", "t", "", None)
     lengths = np.sort((analysis.activities.end_ns - analysis.activities.start_ns)[:50].to_numpy())
@@ -102,8 +102,8 @@ def test_the_longest_bars_are_kept_where_there_are_too_many(monkeypatch: pytest.
 @pytest.mark.parametrize("name", sorted(p.parent.name for p in FIXTURES.glob("*/capture.sqlite")))
 def test_every_fixture_has_pictures(name: str) -> None:
     found = pictures(name)
-    assert (found.runs is None) != (found.stretch is None) or not len(analysed(name).activities)
-    joined = analysed(name).joined
+    assert (found.runs is None) != (found.stretch is None) or not len(analyzed(name).activities)
+    joined = analyzed(name).joined
     cutter = Cutter(joined)
     assert sum(cutter.count(row) for row in range(len(joined.executions))) == joined.activities["execution_id"].drop_null().length()
 

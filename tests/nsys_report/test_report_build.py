@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from nsys_report.analysis import analyse, find_ceilings
-from nsys_report.analysis.ceilings import override
+from nsys_report.analysis import compute_results, find_ceilings
+from nsys_report.analysis.roofline.ceilings import override
 from nsys_report.capture.health import Health
 from nsys_report.capture.health_items import HealthItem
 from nsys_report.capture.model import CaptureInfo, Gpu
@@ -58,7 +58,7 @@ def session(rows: list[dict[str, Any]], facts: list[dict[str, Any]] = FACTS, **m
     capture = SimpleNamespace(**vars(made.capture) | about | nothing)
     made = replace(made, capture=capture, notes=more.pop("notes", ()))  # type: ignore[arg-type]
     ceilings = override(find_ceilings("none"), {"measured": 2000.0, "nominal": 4000.0})
-    return Session("capture.sqlite", made, analyse(made, ceilings), more.pop("health", health()), **more)
+    return Session("capture.sqlite", made, compute_results(made, ceilings), more.pop("health", health()), **more)
 
 
 def part(rows: list[dict[str, Any]], top: int | None = 12, **more: Any) -> Part:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nsys_report.analysis.view import make_view
+from nsys_report.analysis.arrays.view import make_view
 from nsys_report.capture import open_capture
 from nsys_report.capture.model import shared_places
 from nsys_report.notebook import analyze

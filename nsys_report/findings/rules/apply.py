@@ -1,4 +1,4 @@
-"""From a joined and analysed capture to findings: every rule, no moment claimed twice, the largest gain first."""
+"""From a joined and analyzed capture to findings: every rule, no moment claimed twice, the largest gain first."""
 
 from __future__ import annotations
 

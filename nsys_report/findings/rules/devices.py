@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from nsys_report.analysis.intervals import Ints, union, within
-from nsys_report.analysis.view import ints
+from nsys_report.analysis.arrays.intervals import Ints, union, within
+from nsys_report.analysis.arrays.view import ints
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import all_of, work_of
 from nsys_report.findings.model import Finding

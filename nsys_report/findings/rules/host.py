@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nsys_report.analysis.attribution import windows
-from nsys_report.analysis.intervals import Ints
-from nsys_report.analysis.modules import intervals_to_next
+from nsys_report.analysis.arrays.intervals import Ints
+from nsys_report.analysis.times.attribution import windows
+from nsys_report.analysis.times.modules import intervals_to_next
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import all_of, claimed_ns
 from nsys_report.findings.model import Finding
@@ -149,7 +149,7 @@ _GROUPS = {
     "arguments": ("upload", "program", "between_arguments"),
     "call": ("before_call", "between_calls"),
 }
-"""Phases of the host (nsys_report.analysis.host_phases) that one remedy shortens; dispatch and launch have rules of their own."""
+"""Phases of the host (nsys_report.analysis.idle.host_phases) that one remedy shortens; dispatch and launch have rules of their own."""
 _PHASES = {
     "result": "until the result is on the host",
     "after_result": "with the result on the host, before anything is given to the device again",

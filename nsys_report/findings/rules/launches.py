@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from hlo_mapping import Instruction
-from nsys_report.analysis.causes import READBACK_BYTES
-from nsys_report.analysis.intervals import Ints
-from nsys_report.analysis.modules import intervals_to_next
+from nsys_report.analysis.arrays.intervals import Ints
+from nsys_report.analysis.idle.causes import READBACK_BYTES
+from nsys_report.analysis.times.modules import intervals_to_next
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import all_of, claimed_ns
 from nsys_report.findings.model import Finding

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from nsys_report.analysis.causes import CAUSES
+from nsys_report.analysis.idle.causes import CAUSES
 from nsys_report.fact import Fact
 from nsys_report.findings.model import Finding
 from nsys_report.findings.parts import places

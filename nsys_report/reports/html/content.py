@@ -20,7 +20,7 @@ from nsys_report.units import phrase
 
 if TYPE_CHECKING:
     from hlo_mapping import Instruction, Module
-    from nsys_report.analysis.ceilings import Ceiling
+    from nsys_report.analysis.roofline.ceilings import Ceiling
     from nsys_report.session import Session
 
 MOST_TEXT = 700_000

@@ -1,1 +1,1 @@
-"""Takes an analysed capture, gives a trace that ui.perfetto.dev opens."""
+"""Takes an analyzed capture, gives a trace that ui.perfetto.dev opens."""

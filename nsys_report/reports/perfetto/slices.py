@@ -1,4 +1,4 @@
-"""What a trace shows of an analysed capture: slices on tracks, as columns."""
+"""What a trace shows of an analyzed capture: slices on tracks, as columns."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _ROOM = 1_000_000
 
 
 def trace(captures: Mapping[str, tuple[Joined, AnalysisResults]]) -> tuple[list[bytes], tuple[str, ...]]:
-    """The trace of analysed captures by name, in pieces that follow one another, and what was left out of it.
+    """The trace of analyzed captures by name, in pieces that follow one another, and what was left out of it.
 
     Of several captures, the tracks' groups are named by them.
     """

@@ -1,1 +1,1 @@
-"""Takes an analysed capture, gives what its pictures show as frozen values: pages, PNG files and notebooks draw the same ones."""
+"""Takes an analyzed capture, gives what its pictures show as frozen values: pages, PNG files and notebooks draw the same ones."""

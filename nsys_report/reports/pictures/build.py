@@ -29,7 +29,7 @@ from nsys_report.reports.programs import of_module, title_of
 from nsys_report.units import duration, phrase, share, things
 
 if TYPE_CHECKING:
-    from nsys_report.analysis.ceilings import Ceilings
+    from nsys_report.analysis.roofline.ceilings import Ceilings
     from nsys_report.reports.pictures.model import Ints, Timeline
     from nsys_report.session import Session
 

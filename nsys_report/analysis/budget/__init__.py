@@ -1,0 +1,1 @@
+"""The step budget: every nanosecond of a step in parts that add up exactly."""

@@ -1,0 +1,207 @@
+"""The step budget: where every nanosecond from one execution's start to the next goes, in parts that add up exactly.
+
+The time of an execution's own kernels is split class by class, at the measured bandwidth ceiling (the nominal one where none was
+measured): what its weights and KV cache must take (floor), what the rest of its bytes takes (traffic above the floor), what arithmetic
+takes beyond the bytes' time, and what is left (kernels below the roof). A class that runs above the roof has a smaller floor than its
+bytes ask for: no part exceeds the time that was really spent. Kernels of unknown cost are not split. Copies on the device that an
+instruction asks for count as kernels here: XLA runs a copy or a slice as either. Then come other executions' kernels,
+copies that no kernel hides, and idle time by cause (nsys_report.analysis.idle.causes).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsys_report.analysis.arrays.view import Flags, Ints, View
+from nsys_report.analysis.idle.causes import CAUSES
+from nsys_report.analysis.idle.idle_times import IdleTime
+from nsys_report.analysis.roofline.ceilings import Ceiling, Ceilings
+from nsys_report.analysis.roofline.classes import ClassTimes
+from nsys_report.analysis.roofline.compute import compute_time
+from nsys_report.analysis.roofline.costs import FLOOR_DETAILS, Alike, Costs
+from nsys_report.analysis.times.attribution import BusyTime, Windows, unowned_time, windows
+
+CATEGORIES = {
+    "floor": "what the step must take: weights and KV cache at the ceiling, and arithmetic beyond that",
+    "traffic": "bytes moved above the floor, at the ceiling, by class and detail",
+    "below_roof": "time of kernels above what their bytes and arithmetic take, by class",
+    "kernels": "time of kernels whose bytes are unknown, by class",
+    "not_recorded": "work in branches and loop bodies of graphs that the capture holds no record of",
+    "other_executions": "kernels of other executions, or of none, that ran in between",
+    "copies": "copies that no kernel hides, and the time to issue them",
+    "idle": "the device's pauses between activities that had been launched in time, and loop conditions read back",
+    "launch": "calls that launch kernels and graphs, and the first kernel's latency",
+    "host": "host work, allocation and waiting while the device had nothing to do",
+    "compile": "compiling and loading programs",
+    "profiler": "the profiler's own work",
+}
+"""The budget's categories in the order they are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One row of the budget: its category, and its name within it."""
+
+    category: str
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The budget of every execution. `ns` has shape (executions, parts); each row adds up to `wall` exactly."""
+
+    parts: tuple[Part, ...]
+    ns: Ints
+    wall: Ints
+    ceiling: Ceiling | None
+    """The bandwidth ceiling that floors were taken at; None where nobody knows one, and kernels are not split."""
+
+
+def budget(
+    view: View,
+    costs: Costs,
+    same: Alike,
+    times: ClassTimes,
+    idle: tuple[IdleTime, ...],
+    busy: tuple[BusyTime, ...],
+    ceilings: Ceilings,
+    per_flop: NDArray[np.float64],
+) -> Budget:
+    """The budget of every execution, in the order of View.executions; parts without any time are left out.
+
+    `per_flop` is nanoseconds_per_flop's answer.
+    """
+    span = windows(view)
+    owned = _owned(view, costs, times, span)
+    columns: dict[Part, Ints] = {}
+    for name, values in _kernel_parts(costs, same, times, owned, ceilings, per_flop):
+        _add(columns, name, values)
+    for name, values in _device_parts(view, span, owned.all.sum(axis=1) + owned.graphs, idle, busy):
+        _add(columns, name, values)
+    order = {category: i for i, category in enumerate(CATEGORIES)}
+    parts = sorted((p for p, v in columns.items() if v.any()), key=lambda p: (order[p.category], -int(columns[p].sum())))
+    ns = np.stack([columns[p] for p in parts], axis=1) if parts else np.zeros((len(view.executions), 0), np.int64)
+    return Budget(tuple(parts), ns, span.wall, ceilings.roof)
+
+
+@dataclass(frozen=True, slots=True)
+class _Owned:
+    """The owned time of each execution's work, ns: by class and detail (executions, groups of ClassTimes), and of whole graphs."""
+
+    all: Ints
+    known: Ints
+    """That of the kernels whose bytes are known."""
+    graphs: Ints
+
+
+def _owned(view: View, costs: Costs, times: ClassTimes, span: Windows) -> _Owned:
+    """What the classes' times leave when overlaps are counted once."""
+    rows, lost = unowned_time(view, span)
+    runs, groups = times.time.shape
+    graphs = np.flatnonzero(view.activity.isin(frozenset({"graph"})) & (view.execution >= 0))
+    of_graphs = _sums(view.execution[graphs], view.duration[graphs], runs)
+    whole = view.work[rows]
+    of_graphs -= _sums(view.execution[rows[~whole]], lost[~whole], runs)
+    rows, lost = rows[whole], lost[whole]
+    kind = costs.kind[rows]
+    cell = view.execution[rows] * groups + times.group[kind]
+    known = costs.bytes_known[kind]
+    return _Owned(
+        times.time - _sums(cell, lost, runs * groups).reshape(runs, groups),
+        times.bytes_known - _sums(cell[known], lost[known], runs * groups).reshape(runs, groups),
+        of_graphs,
+    )
+
+
+def _add(columns: dict[Part, Ints], part: Part, values: Ints) -> None:
+    columns[part] = columns[part] + values if part in columns else values
+
+
+def _device_parts(view: View, span: Windows, own: Ints, idle: tuple[IdleTime, ...], busy: tuple[BusyTime, ...]) -> list[tuple[Part, Ints]]:
+    """Other executions' kernels, copies and idle time in each execution's window."""
+    runs = len(view.executions)
+    kernels, copies = np.zeros(runs, np.int64), np.zeros((runs, 3), np.int64)
+    by_cause = np.zeros((runs, len(CAUSES)), np.int64)
+    for device in range(len(view.devices)):
+        mine = np.flatnonzero(view.executions.device == device)
+        all_kernels, *rest = busy[device].within(span.start[mine], span.end[mine])
+        kernels[mine] = all_kernels - own[mine]
+        copies[mine] = np.stack(rest, axis=1)
+        by_cause[mine] = idle[device].within(span.start[mine], span.end[mine])
+    named = [(Part("other_executions", "kernels"), kernels)]
+    named += [(Part("copies", name), copies[:, i]) for i, name in enumerate(("to_device", "to_host", "on_device"))]
+    return named + [(Part(cause.category, cause.key), by_cause[:, code]) for code, cause in enumerate(CAUSES)]
+
+
+def _kernel_parts(
+    costs: Costs, same: Alike, times: ClassTimes, owned: _Owned, ceilings: Ceilings, per_flop: NDArray[np.float64]
+) -> list[tuple[Part, Ints]]:
+    """The owned time of each execution's kernels, split by class."""
+    named = [(Part("kernels", "graphs"), owned.graphs)]
+    compute = compute_time(costs.instruction, costs.values["flops"], per_flop)
+    of_class = times.names // costs.detail_width
+    for code in np.unique(of_class):
+        name = costs.classes.words[code - 1] if code else "unclassified"
+        columns = np.flatnonzero(of_class == code)
+        known = owned.known[:, columns].sum(axis=1)
+        if ceilings.roof is None:
+            named.append((Part("kernels", name), owned.all[:, columns].sum(axis=1)))
+            continue
+        named.append((Part("kernels", name), owned.all[:, columns].sum(axis=1) - known))
+        mine = np.isin(times.group, columns) & costs.bytes_known
+        if mine.any():
+            named += _split(costs, same, mine, name, known, compute, ceilings.roof.value)
+    return named
+
+
+def _split(costs: Costs, same: Alike, mine: Flags, name: str, left: Ints, compute: Ints, roof: float) -> list[tuple[Part, Ints]]:
+    """One class's kernels of known cost: floor, traffic above it, arithmetic, and what is left. `mine` are its kinds, `left` its time."""
+
+    def total(values: Ints) -> Ints:
+        return same.totals(np.where(mine, values, 0)).astype(np.int64)
+
+    parts: list[tuple[Part, Ints]] = []
+    moved, weight = costs.values["bytes_accessed"], costs.values["weight_bytes"]
+    cache = costs.values["kv_read_bytes"] + costs.values["kv_write_bytes"]
+    state = np.maximum(costs.floor - weight - cache, 0)
+    for part, count in (("weights", weight), ("kv_cache", cache), (next(iter(FLOOR_DETAILS)), state)):
+        time = np.minimum(_nanoseconds(total(count), roof), left)
+        parts.append((Part("floor", part), time))
+        left = left - time
+    wasted = np.where(mine, np.maximum(moved - costs.floor, 0), 0)
+    time = np.minimum(_nanoseconds(total(wasted), roof), left)
+    left = left - time
+    for code, share in _shared_out(time, costs, same, wasted):
+        detail = costs.details.words[code - 1] if code else ""
+        parts.append((Part("traffic", f"{name}: {detail}" if detail else name), share))
+    beyond = np.maximum(compute - _nanoseconds(moved, roof), 0)
+    time = np.minimum(total(beyond), left)
+    return [*parts, (Part("floor", "arithmetic"), time), (Part("below_roof", name), left - time)]
+
+
+def _shared_out(total: Ints, costs: Costs, same: Alike, weights: Ints) -> list[tuple[int, Ints]]:
+    """Each execution's total shared out over details in proportion to weights, in whole nanoseconds that add up to it."""
+    detail = costs.details.codes + 1
+    present = np.unique(detail[same.kinds[weights[same.kinds] > 0]])
+    if len(present) == 0:
+        return []
+    position = np.zeros(costs.detail_width, np.int64)
+    position[present] = np.arange(len(present))
+    table = same.sums(position[detail], len(present), weights)[same.pattern]
+    upto = np.cumsum(table, axis=1)
+    whole = np.where(upto[:, -1:] > 0, upto[:, -1:], 1)
+    marks = np.floor(upto / whole * total[:, None]).astype(np.int64)
+    marks[:, -1] = total
+    return [(int(code), np.diff(marks, axis=1, prepend=0)[:, i]) for i, code in enumerate(present)]
+
+
+def _sums(run: Ints, values: NDArray[Any], runs: int) -> Ints:
+    return np.bincount(run, weights=values, minlength=runs).astype(np.int64)
+
+
+def _nanoseconds(count: Ints, per_second: float) -> Ints:
+    return np.floor(count * (1e9 / per_second)).astype(np.int64)

@@ -1,0 +1,1 @@
+"""When a device ran nothing, and what the host did meanwhile."""

@@ -1,0 +1,192 @@
+"""What the host does between two calls of a program: the phases of one typical step, in order, between what the capture shows.
+
+From the device's end of one execution to the first activity of the next, the calls that launch copies and small programs, and the call of
+the program itself, are fixed points; what lies between two of them is named after both. The step is a real one: that of median length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from hlo_mapping.columns import WORD, column
+from nsys_report.analysis.arrays.schemas import MODULE_KEY
+from nsys_report.analysis.arrays.tables import module_columns, table
+from nsys_report.analysis.arrays.view import Ints, View, coded, ints
+from nsys_report.analysis.idle.causes import EXECUTE_RANGE
+from nsys_report.analysis.times.attribution import windows
+from nsys_report.analysis.times.modules import intervals_to_next
+
+PHASES = {
+    "before_fetch": "the device has finished, and the host has not begun to fetch the result",
+    "fetch": "the result is copied to the host",
+    "after_result": "the result is on the host, and nothing has been given to the device yet",
+    "upload": "an argument is copied to the device",
+    "program": "a small program runs, or is launched",
+    "between_arguments": "between two arguments or small programs",
+    "before_call": "the arguments are on the device, and XLA has not taken the call yet",
+    "between_calls": "nothing is copied: the host has not called again yet",
+    "dispatch": "XLA has taken the call and launches nothing yet",
+    "launch": "the first launch is under way, or the device has not begun",
+}
+"""The phases in words, by key."""
+
+HOST_PHASES = pa.schema(
+    [
+        *MODULE_KEY,
+        column("position", pa.int64(), "place in the step, from 0"),
+        column("phase", WORD, "key of nsys_report.analysis.idle.host_phases.PHASES"),
+        column("about", pa.string(), "the phase in words"),
+        column("name", pa.string(), "the small program, or the bytes copied; null for others"),
+        column("start_ns", pa.int64(), "from the end of the device's work for the execution before"),
+        column("duration_ns", pa.int64(), "length; the phases of a program add up to the time until its next execution's first activity"),
+        column("thread", pa.int64(), "the thread that made the call at its end (global thread id); null where none was recorded"),
+    ]
+)
+"""A row per phase of one typical step of each program that is called again and again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that the host gives to the device between two executions: when the call begins, and when the device or the call is done."""
+
+    kind: str
+    name: str | None
+    begin: int
+    end: int
+    thread: int
+
+
+def host_phases(view: View) -> pa.Table:
+    """Schema HOST_PHASES, in the order of the programs."""
+    taken = _execution_ranges(view)
+    found = [HOST_PHASES.empty_table()]
+    for module in range(len(view.modules)):
+        pair = _typical_pair(view, module)
+        if pair is not None:
+            rows = list(_phases(*_between(view, *pair), _call(view, pair[1], taken)))
+            found.append(_table(view, module, rows))
+    return pa.concat_tables(found)
+
+
+def _table(view: View, module: int, rows: list[tuple[str, str | None, int, int, int]]) -> pa.Table:
+    columns = {
+        **module_columns([view.modules[module]] * len(rows)),
+        "position": list(range(len(rows))),
+        "phase": [row[0] for row in rows],
+        "about": [PHASES[row[0]] for row in rows],
+        "name": [row[1] for row in rows],
+        "start_ns": [row[2] for row in rows],
+        "duration_ns": [row[3] for row in rows],
+        "thread": pa.array([row[4] if row[4] >= 0 else None for row in rows], pa.int64()),
+    }
+    return table(HOST_PHASES, columns)
+
+
+def _typical_pair(view: View, module: int) -> tuple[int, int] | None:
+    """An execution of a program whose step has the median length, and the one that follows it on its device; None where none does."""
+    followed = intervals_to_next(view)[1]
+    runs, span = view.executions, windows(view)
+    steps = np.flatnonzero((runs.module == module) & runs.complete & followed)
+    if not len(steps):
+        return None
+    chosen = int(steps[np.argsort(span.wall[steps], kind="stable")[len(steps) // 2]])
+    later = np.flatnonzero((runs.module == module) & (runs.device == runs.device[chosen]) & (runs.start == span.end[chosen]))
+    return (chosen, int(later[0])) if len(later) else None
+
+
+def _between(view: View, one: int, following: int) -> tuple[int, list[Event]]:
+    """The device's end of an execution, and the events from then to the next one's first activity, in the order of their calls."""
+    runs, table = view.executions, view.joined.activities
+    done, until = int(runs.end[one]), int(runs.start[following])
+    low, high = np.searchsorted(view.start, (done - _EARLIEST_NS, until))
+    rows = np.arange(low, high)
+    rows = rows[(view.device[rows] == runs.device[one]) & ~np.isin(view.execution[rows], (one, following)) & (view.end[rows] > done)]
+    start, known = (values[rows] for values in ints(table, "launch_start_ns"))
+    called = np.where(known, start, view.start[rows])
+    ends, thread = ints(table, "launch_end_ns")[0][rows], ints(table, "launch_thread", missing=-1)[0][rows]
+    kind = view.column("copy_kind").take(rows)
+    size = view.cost("bytes")[0][rows]
+    events = []
+    for at in np.argsort(called, kind="stable").tolist():
+        word = kind.words[kind.codes[at]] if kind.codes[at] >= 0 else ""
+        run = view.execution[rows[at]]
+        if word == "DtoH":
+            events.append(Event("fetch", f"{size[at]} B", int(called[at]), int(view.end[rows[at]]), int(thread[at])))
+        elif run >= 0:
+            name = view.modules[runs.module[run]].hlo_module
+            events.append(Event("program", name, int(called[at]), int(ends[at]), int(thread[at])))
+        elif word == "HtoD":
+            events.append(Event("upload", f"{size[at]} B", int(called[at]), int(ends[at]), int(thread[at])))
+        else:
+            events.append(Event("program", None, int(called[at]), int(ends[at]), int(thread[at])))
+    return done, events
+
+
+_EARLIEST_NS = 10_000_000
+"""A copy that still runs when an execution has ended began at most so long before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The call of the next execution: when XLA took it, when the first launch began, and when the device did."""
+
+    taken: int | None
+    launched: int
+    started: int
+    thread: int
+
+
+def _call(view: View, run: int, taken: tuple[Ints, Ints, Ints]) -> Call:
+    rows = np.flatnonzero(view.execution == run)
+    first = rows[np.argmin(view.start[rows])]
+    start, known = ints(view.joined.activities, "launch_start_ns")
+    thread = int(ints(view.joined.activities, "launch_thread", missing=-1)[0][first])
+    launched = int(start[first]) if known[first] else int(view.start[first])
+    begins, ends, owners = taken
+    around = np.flatnonzero((begins <= launched) & (ends >= launched) & (owners == thread))
+    return Call(int(begins[around].min()) if len(around) else None, launched, int(view.start[first]), thread)
+
+
+def _execution_ranges(view: View) -> tuple[Ints, Ints, Ints]:
+    """Start, end and thread of XLA's ranges around executions."""
+    nvtx = view.joined.capture.nvtx
+    if nvtx is None or not len(nvtx):
+        return (np.empty(0, np.int64),) * 3
+    text = coded(nvtx, "text")
+    chosen = text.isin(frozenset(w for w in text.words if w is not None and w.startswith(EXECUTE_RANGE)))
+    end, closed = ints(nvtx, "end_ns")
+    chosen &= closed
+    return ints(nvtx, "start_ns")[0][chosen], end[chosen], ints(nvtx, "thread")[0][chosen]
+
+
+def _phases(done: int, events: list[Event], call: Call) -> Iterator[tuple[str, str | None, int, int, int]]:
+    """The phases in order: key, name, start from `done`, length, thread. What one event covers of another's time is the earlier one's."""
+    cursor, last = done, ""
+    for event in events:
+        if event.begin > cursor:
+            yield _wait(last, event.kind), None, cursor - done, event.begin - cursor, event.thread
+            cursor = event.begin
+        until = min(event.end, call.started)
+        if until > cursor:
+            yield event.kind, event.name, cursor - done, until - cursor, event.thread
+            cursor = until
+        last = event.kind
+    for key, until in ((_wait(last, "call"), call.taken or call.launched), ("dispatch", call.launched), ("launch", call.started)):
+        if until > cursor:
+            yield key, None, cursor - done, until - cursor, call.thread
+            cursor = until
+
+
+def _wait(last: str, following: str) -> str:
+    """The phase between two events: what the host does after one and before the next."""
+    if following == "fetch":
+        return "before_fetch" if not last else "between_arguments"
+    if last == "fetch":
+        return "after_result"
+    if following == "call":
+        return "before_call" if last else "between_calls"
+    return "between_arguments" if last else "between_calls"

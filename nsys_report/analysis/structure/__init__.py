@@ -1,0 +1,1 @@
+"""What repeats in a program: layers, loops and their iterations, tokens, and how executions differ."""
