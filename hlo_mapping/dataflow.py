@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from hlo_mapping.errors import HloError
 from hlo_mapping.ir import Alias, Computation, Instruction, Module, Operand
-from hlo_mapping.opcodes import DONES, NO_WORK, PASSING, STARTS, VIEWS
+from hlo_mapping.opcodes import DONES, NO_WORK, PASSING, STARTS, VIEW_OPCODES
 from hlo_mapping.shape import Shape
 from hlo_mapping.text.calls import expanded_sizes
 
@@ -93,7 +93,7 @@ class Graph:
 
     def viewed(self, node: int) -> int:
         """The node whose bytes this node names, through bitcasts."""
-        while self.ops[node] in VIEWS:
+        while self.ops[node] in VIEW_OPCODES:
             node = self.inputs[node][0]
         return node
 

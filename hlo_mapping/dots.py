@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hlo_mapping.ir import Computation, Instruction, Module
 from hlo_mapping.opcodes import PRODUCTS
-from hlo_mapping.shape import BITS, Shape
+from hlo_mapping.shape import ELEMENT_BITS, Shape
 
 _LIBRARY = re.compile(r"cublas\$(?!triangular)|cudnn\$conv|matmul|gemm", re.IGNORECASE)
 _DEEPEST = 8
@@ -62,7 +62,7 @@ class Dot:
 
 def wider(left: str, right: str) -> str:
     """The operand type with more bits; of equal ones the left."""
-    return right if BITS.get(right, 0) > BITS.get(left, 0) else left
+    return right if ELEMENT_BITS.get(right, 0) > ELEMENT_BITS.get(left, 0) else left
 
 
 def dot_from_words(types: str) -> Dot:

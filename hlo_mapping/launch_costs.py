@@ -15,7 +15,7 @@ from hlo_mapping.costs.traffic import Traffic, device_bytes, launch_traffic
 from hlo_mapping.costs.transforms import transform_flops
 from hlo_mapping.dataflow import UNKNOWN, Graph
 from hlo_mapping.opcodes import RESHAPING
-from hlo_mapping.shape import BITS
+from hlo_mapping.shape import ELEMENT_BITS
 
 SORT_IN_ONE_PASS = 2048
 """Elements that XLA's sort keeps in a block's shared memory; longer rows are sorted in passes through device memory."""
@@ -87,7 +87,7 @@ def _add_sort_passes(graph: Graph, launch: Launch, traffic: Traffic) -> None:
 def _add_radix_passes(graph: Graph, call: int, traffic: Traffic) -> None:
     """A radix sort reads its keys once to count digits, and reads and writes keys and values once for each digit of eight bits."""
     keys, *values = (graph.shapes[i] for i in graph.inputs[call])
-    passes = -(-BITS.get(keys.element_type, 0) // RADIX_BITS)
+    passes = -(-ELEMENT_BITS.get(keys.element_type, 0) // RADIX_BITS)
     moved = keys.byte_size + sum(v.byte_size for v in values if v.dimensions == keys.dimensions)
     traffic.extra += keys.byte_size + 2 * moved * (passes - 1)
     traffic.note = f"a radix sort takes {passes} passes over its keys and values, and one to count"
@@ -127,8 +127,8 @@ def _kept_bytes(launch: Launch, node: int, size: int) -> int:
         or _brought_in(launch, node)
     ):
         return 0
-    bits = [BITS.get(graph.shapes[n].element_type, 0) for n in contents.sources(contents.pure[node])]
-    copied = BITS.get(graph.shapes[node].element_type, 0)
+    bits = [ELEMENT_BITS.get(graph.shapes[n].element_type, 0) for n in contents.sources(contents.pure[node])]
+    copied = ELEMENT_BITS.get(graph.shapes[node].element_type, 0)
     return size * min(max(bits, default=0), copied) // copied if copied else 0
 
 
@@ -180,7 +180,7 @@ def new_bytes(launch: Launch, node: int) -> int:
         return sum(_new_part(launch, i) for i in graph.inputs[node])
     if graph.ops[node] == "select":
         fresh = [before_broadcast(graph, i)[0] for i in graph.inputs[node][1:] if contents.version[i] < 0]
-        return sum(graph.count(i) for i in fresh) * BITS[graph.shapes[node].element_type] // 8
+        return sum(graph.count(i) for i in fresh) * ELEMENT_BITS[graph.shapes[node].element_type] // 8
     if graph.ops[node] not in _UPDATES:
         return graph.shapes[node].byte_size
     new = 0

@@ -22,7 +22,7 @@ from hlo_mapping.dataflow import Graph, Kernel
 from hlo_mapping.opcodes import COLLECTIVES, RESHAPING
 
 Phase: TypeAlias = Literal["forward", "backward", "rematerialized", "optimizer", "collective", "input", "loss", "unknown"]
-PHASES: tuple[Phase, ...] = ("input", "forward", "loss", "rematerialized", "backward", "collective", "optimizer", "unknown")
+TRAINING_PHASES: tuple[Phase, ...] = ("input", "forward", "loss", "rematerialized", "backward", "collective", "optimizer", "unknown")
 """In the order of a step."""
 
 _REMATERIALIZED = re.compile(r"rematted_computation|(?:^|/)remat\d*(?:/|$)")

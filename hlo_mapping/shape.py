@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-BITS = {
+ELEMENT_BITS = {
     "pred": 8, "s1": 1, "u1": 1, "s2": 2, "u2": 2, "s4": 4, "u4": 4, "s8": 8, "u8": 8, "s16": 16, "u16": 16, "s32": 32, "u32": 32,
     "s64": 64, "u64": 64, "bf16": 16, "f16": 16, "f32": 32, "f64": 64, "c64": 64, "c128": 128, "f8e5m2": 8, "f8e4m3": 8, "f8e4m3fn": 8,
     "f8e4m3b11fnuz": 8, "f8e5m2fnuz": 8, "f8e4m3fnuz": 8, "f8e3m4": 8, "f8e8m0fnu": 8, "f4e2m1fn": 4,
@@ -60,14 +60,14 @@ class Shape:
     @property
     def element_count(self) -> int:
         """Elements of an array (1 for a scalar; the bounds of dynamic dimensions count); 0 for tuples, tokens and opaque values."""
-        return math.prod(self.dimensions) if self.element_type in BITS and -1 not in self.dimensions else 0
+        return math.prod(self.dimensions) if self.element_type in ELEMENT_BITS and -1 not in self.dimensions else 0
 
     @property
     def byte_size(self) -> int:
         """Bytes of data, of all leaves for a tuple (not XLA's 8 bytes a pointer). Tokens and opaque values have none."""
         if self.elements:
             return sum(e.byte_size for e in self.elements)
-        return -(-self.element_count * BITS[self.element_type] // 8) if self.element_type in BITS else 0
+        return -(-self.element_count * ELEMENT_BITS[self.element_type] // 8) if self.element_type in ELEMENT_BITS else 0
 
     @property
     def leaves(self) -> Iterator[Shape]:
@@ -88,7 +88,8 @@ class Shape:
     @property
     def has_known_size(self) -> bool:
         """Whether `byte_size` is the truth: every leaf has a known element type and bounded dimensions (or holds no data)."""
-        return all((leaf.element_type in BITS and -1 not in leaf.dimensions) or leaf.element_type in DATALESS for leaf in self.leaves)
+        sized = (leaf.element_type in ELEMENT_BITS and -1 not in leaf.dimensions for leaf in self.leaves)
+        return all(known or leaf.element_type in DATALESS for known, leaf in zip(sized, self.leaves, strict=True))
 
     def text(self, layouts: bool = True) -> str:
         """The shape as HLO writes it, such as `bf16[4,<=512]{1,0}`; without layouts if so asked."""

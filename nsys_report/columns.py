@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from hlo_mapping.columns import ACTIVITIES, COSTS, JOIN, WORD, column
+from hlo_mapping import ACTIVITIES, COSTS, JOIN, WORD, column
 
 ACTIVITY_TABLE = pa.schema([*ACTIVITIES, *JOIN, *COSTS])
 """activities.parquet: a row per GPU activity, in time order. Null where unknown."""

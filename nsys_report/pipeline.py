@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from hlo_mapping import HloError, Program, ProgramKind, RoleOverrides, index_dump, join, program_facts
-from hlo_mapping.classification import overrides as role_overrides
-from hlo_mapping.columns import FACTS
-from hlo_mapping.matching.result import LaunchJoin
+from hlo_mapping import FACTS, HloError, LaunchJoin, Program, ProgramKind, RoleOverrides, check_overrides, index_dump, join, program_facts
 from nsys_report.analysis.results import compute_results
 from nsys_report.analysis.roofline.ceilings import Ceilings, GpuEntry, builtin_table, find_ceilings, read_table
 from nsys_report.analysis.whatif import Scenario, predict
@@ -64,7 +61,7 @@ def join_capture(
 def _facts(found: LaunchJoin, overrides: RoleOverrides | None) -> tuple[pa.Table, dict[int, ProgramKind], tuple[str, ...]]:
     """The facts of every program that ran, one after another, the programs' kinds, and sentences on those whose text cannot be followed."""
     if overrides is not None:
-        role_overrides.check_overrides(overrides, [p.module for p in found.programs.values() if p.module is not None])
+        check_overrides(overrides, [p.module for p in found.programs.values() if p.module is not None])
     ran: dict[int, Program] = {e.program.number: e.program for e in found.executions if e.program is not None}
     tables, kinds, unread = [], dict[int, ProgramKind](), []
     for program in ran.values():

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hlo_mapping import RoleOverrides
-from hlo_mapping.classification.overrides import read_manifest, read_roles_file
+from hlo_mapping import RoleOverrides, read_manifest, read_roles_file
 
 
 def overrides_from(roles: str | Path | None, manifest: str | Path | None) -> RoleOverrides | None:

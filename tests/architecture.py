@@ -47,8 +47,11 @@ HLO_MAPPING: dict[str, str] = {
     "program_kind.py": f"{VALUES} classification/ program_evidence.py",
     "facts.py": f"{VALUES} columns.py dump/ dataflow.py costs/ classification/ launch_costs.py phases.py program_kind.py | pyarrow",
     "summary.py": f"{VALUES} dump/ dots.py skeleton.py classification/ facts.py",
-    "__init__.py": "errors.py ir.py text/parser.py dump/ costs/floor.py launches.py matching/join.py classification/"
-    " program_kind.py facts.py summary.py",
+    "__init__.py": "classification/overrides.py classification/reasons.py classification/roles.py columns.py costs/floor.py"
+    " dataflow.py dots.py dump/anonymous.py dump/debug_options.py dump/files.py dump/index.py dump/program.py errors.py facts.py"
+    " ir.py launches.py matching/confidence.py matching/join.py matching/names.py matching/result.py opcodes.py"
+    " pairing/instructions.py pairing/programs.py pairing/work.py phases.py program_kind.py shape.py summary.py text/parser.py"
+    " text/printer.py",
 }
 """HLO alone: knows nothing of captures, commands or pages."""
 
@@ -62,34 +65,29 @@ NSYS_REPORT: dict[str, str] = {
     "paths.py": "| pyarrow",
     "units.py": "words.py",
     "fact.py": "units.py",
-    "columns.py": "hlo_mapping/columns.py | pyarrow",
-    "role_files.py": "hlo_mapping/__init__.py hlo_mapping/classification/overrides.py",
-    "capture/": "hlo_mapping/columns.py errors.py words.py paths.py | adbc_driver_manager adbc_driver_sqlite numpy pyarrow sqlalchemy",
+    "columns.py": "hlo_mapping/__init__.py | pyarrow",
+    "role_files.py": "hlo_mapping/__init__.py",
+    "capture/": "hlo_mapping/__init__.py errors.py words.py paths.py | adbc_driver_manager adbc_driver_sqlite numpy pyarrow sqlalchemy",
     "measuring/": "errors.py | numpy",
     "stepbench/": "errors.py | jax numpy pynvml",
-    "executions/": "hlo_mapping/__init__.py hlo_mapping/columns.py hlo_mapping/matching/ columns.py words.py capture/ | numpy pyarrow",
+    "executions/": "hlo_mapping/__init__.py columns.py words.py capture/ | numpy pyarrow",
     "joined.py": "hlo_mapping/__init__.py capture/model.py executions/activities.py | pyarrow",
-    "analysis/arrays/": "hlo_mapping/columns.py capture/model.py joined.py | numpy pyarrow",
-    "analysis/times/": "hlo_mapping/columns.py hlo_mapping/phases.py analysis/arrays/ | numpy pyarrow",
-    "analysis/roofline/": "hlo_mapping/__init__.py hlo_mapping/columns.py hlo_mapping/shape.py hlo_mapping/dots.py errors.py joined.py"
-    " analysis/arrays/ analysis/times/ | numpy pyarrow",
-    "analysis/idle/": "hlo_mapping/columns.py analysis/arrays/ analysis/times/ | numpy pyarrow",
-    "analysis/structure/": "hlo_mapping/__init__.py hlo_mapping/columns.py hlo_mapping/shape.py hlo_mapping/dots.py"
-    " analysis/arrays/ analysis/times/ analysis/roofline/ analysis/idle/ | numpy pyarrow",
-    "analysis/budget/": "hlo_mapping/columns.py analysis/arrays/ analysis/times/ analysis/roofline/ analysis/idle/ | numpy pyarrow",
-    "analysis/": f"hlo_mapping/columns.py hlo_mapping/shape.py errors.py joined.py {ANALYSIS} | pyarrow",
-    "findings/": "hlo_mapping/__init__.py hlo_mapping/opcodes.py hlo_mapping/dump/ hlo_mapping/dataflow.py"
-    " units.py fact.py capture/health.py joined.py analysis/ analysis/arrays/ analysis/times/ analysis/idle/ | numpy pyarrow",
-    "findings/rules/": "hlo_mapping/__init__.py hlo_mapping/shape.py hlo_mapping/dataflow.py"
-    " hlo_mapping/classification/reasons.py units.py words.py fact.py capture/health.py joined.py analysis/ analysis/arrays/"
+    "analysis/arrays/": "hlo_mapping/__init__.py capture/model.py joined.py | numpy pyarrow",
+    "analysis/times/": "hlo_mapping/__init__.py analysis/arrays/ | numpy pyarrow",
+    "analysis/roofline/": "hlo_mapping/__init__.py errors.py joined.py analysis/arrays/ analysis/times/ | numpy pyarrow",
+    "analysis/idle/": "hlo_mapping/__init__.py analysis/arrays/ analysis/times/ | numpy pyarrow",
+    "analysis/structure/": "hlo_mapping/__init__.py analysis/arrays/ analysis/times/ analysis/roofline/ analysis/idle/ | numpy pyarrow",
+    "analysis/budget/": "hlo_mapping/__init__.py analysis/arrays/ analysis/times/ analysis/roofline/ analysis/idle/ | numpy pyarrow",
+    "analysis/": f"hlo_mapping/__init__.py errors.py joined.py {ANALYSIS} | pyarrow",
+    "findings/": "hlo_mapping/__init__.py units.py fact.py capture/health.py joined.py analysis/ analysis/arrays/ analysis/times/"
+    " analysis/idle/ | numpy pyarrow",
+    "findings/rules/": "hlo_mapping/__init__.py units.py words.py fact.py capture/health.py joined.py analysis/ analysis/arrays/"
     " analysis/times/ analysis/idle/ findings/ | numpy pyarrow",
     "session.py": "capture/health.py joined.py analysis/ findings/",
-    "pipeline.py": "hlo_mapping/__init__.py hlo_mapping/columns.py hlo_mapping/matching/"
-    " hlo_mapping/classification/overrides.py"
-    " errors.py paths.py role_files.py capture/ executions/ joined.py analysis/ analysis/roofline/ceilings.py"
-    " findings/rules/apply.py session.py | pyarrow",
+    "pipeline.py": "hlo_mapping/__init__.py errors.py paths.py role_files.py capture/ executions/ joined.py analysis/"
+    " analysis/roofline/ceilings.py findings/rules/apply.py session.py | pyarrow",
     "selection.py": "errors.py units.py joined.py analysis/ findings/ findings/rules/ session.py | numpy pyarrow",
-    "comparison/": "hlo_mapping/__init__.py hlo_mapping/dump/ hlo_mapping/pairing/ units.py analysis/ analysis/arrays/"
+    "comparison/": "hlo_mapping/__init__.py units.py analysis/ analysis/arrays/"
     " analysis/budget/ analysis/structure/ session.py | numpy scipy",
     "history/": "errors.py units.py stepbench/result.py session.py | filelock ruptures numpy",
     "profiling/hook/": "| jax",
@@ -115,7 +113,7 @@ NSYS_REPORT: dict[str, str] = {
     "reports/pictures/": "units.py joined.py analysis/roofline/ceilings.py session.py reports/ reports/arrays.py reports/lanes.py"
     " | numpy pyarrow",
     "reports/figures/": "units.py reports/palette.py reports/scales.py reports/export.py reports/pictures/model.py | matplotlib numpy",
-    "reports/html/": "hlo_mapping/__init__.py hlo_mapping/text/printer.py units.py fact.py analysis/roofline/ceilings.py"
+    "reports/html/": "hlo_mapping/__init__.py units.py fact.py analysis/roofline/ceilings.py"
     " session.py comparison/model.py history/trend.py"
     " reports/model.py reports/palette.py reports/scales.py reports/finding_page.py reports/export.py reports/ reports/pictures/"
     " | bokeh jinja2 markupsafe numpy",
@@ -124,16 +122,13 @@ NSYS_REPORT: dict[str, str] = {
     "version.py": "",
     "notebook.py": "version.py columns.py units.py analysis/ analysis/roofline/ceilings.py findings/ pipeline.py session.py"
     " selection.py reports/model.py reports/ plots.py | pandas pyarrow",
-    "anonymize/": "hlo_mapping/__init__.py hlo_mapping/kernel_kinds.py hlo_mapping/dump/"
-    " hlo_mapping/matching/names.py hlo_mapping/text/anonymous.py"
-    " errors.py scratch.py capture/ notebook.py | numpy pyarrow",
+    "anonymize/": "hlo_mapping/__init__.py errors.py scratch.py capture/ notebook.py | numpy pyarrow",
     "assertions/": "errors.py units.py analysis/arrays/schemas.py analysis/budget/parts.py findings/slugs.py session.py"
     " reports/markdown.py reports/ | pyarrow",
     "diffing.py": "version.py errors.py comparison/ reports/model.py reports/ reports/html/ notebook.py | pandas",
     "benching/": "errors.py history/ notebook.py",
     "__init__.py": "version.py profiling/window.py stepbench/benchmark.py notebook.py diffing.py",
-    "cli/": "hlo_mapping/__init__.py hlo_mapping/dump/"
-    " version.py errors.py units.py role_files.py capture/__init__.py capture/session.py measuring/"
+    "cli/": "hlo_mapping/__init__.py version.py errors.py units.py role_files.py capture/__init__.py capture/session.py measuring/"
     " analysis/roofline/ceilings.py analysis/whatif.py selection.py profiling/ serving/ reports/model.py reports/export.py"
     " reports/csv_files.py reports/markdown.py reports/terminal_page.py reports/"
     " reports/pictures/ reports/figures/ reports/html/ reports/perfetto/ notebook.py anonymize/ assertions/ diffing.py"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+import hlo_mapping
 from tests import architecture
 
 ROOT = architecture.ROOT
@@ -45,6 +47,19 @@ def test_every_room_reaches_only_what_stands_above_it() -> None:
         above.add(room.name)
 
 
+def test_the_rest_of_the_house_knows_hlo_by_its_door_alone() -> None:
+    reached = {target for room in architecture.RULES if room.name.startswith("nsys_report/") for target in room.rooms}
+    assert {target for target in reached if target.startswith("hlo_mapping/")} == {"hlo_mapping/__init__.py"}
+
+
+def test_every_name_of_the_door_loads_and_is_what_type_checking_sees() -> None:
+    typed = re.findall(r"from (hlo_mapping[.\w]*) import (\w+) as \2$", TREE["hlo_mapping/__init__.py"], re.MULTILINE)
+    assert sorted(name for _, name in typed) == hlo_mapping.__all__
+    assert all(getattr(hlo_mapping, name) is getattr(import_module(home), name) for home, name in typed)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = hlo_mapping.nothing
+
+
 def planted(file: str, source: str) -> set[tuple[str, str]]:
     """What is wrong with a copy of the sources in which a file ends in those lines; a file that is not there is new."""
     return architecture.violations({**TREE, file: TREE.get(file, "") + source})
@@ -57,6 +72,7 @@ def planted(file: str, source: str) -> set[tuple[str, str]]:
         ("hlo_mapping/shape.py", "\nimport hlo_mapping.classification.rules\n", "hlo_mapping/classification/rules.py"),
         ("hlo_mapping/costs/flops.py", "\nfrom hlo_mapping.classification import rules\n", "hlo_mapping/classification/rules.py"),
         ("hlo_mapping/dataflow.py", "\nfrom nsys_report import units\n", "nsys_report/units.py"),
+        ("nsys_report/findings/flow.py", "\nfrom hlo_mapping.dataflow import build_graph\n", "hlo_mapping/dataflow.py"),
         ("nsys_report/findings/rules/host.py", "\nfrom nsys_report.capture import sqlite\n", "nsys_report/capture/sqlite.py"),
         (
             "nsys_report/joined.py",

@@ -10,7 +10,7 @@ from hlo_mapping.classification.uses import Uses, elementwise_back
 from hlo_mapping.costs.products import second_halves
 from hlo_mapping.dataflow import Graph
 from hlo_mapping.opcodes import ELEMENTWISE, RESHAPING
-from hlo_mapping.shape import BITS, INDEX_TYPES
+from hlo_mapping.shape import ELEMENT_BITS, INDEX_TYPES
 
 
 def why_no_model(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> str:
@@ -37,7 +37,7 @@ def _solves(graph: Graph, c: Contents, uses: Uses, roles: Roles) -> bool:
 
 
 def _is_quantized(graph: Graph, arrays: list[int]) -> bool:
-    return any(BITS.get(graph.shapes[n].element_type, 0) <= 8 for n in arrays)
+    return any(ELEMENT_BITS.get(graph.shapes[n].element_type, 0) <= 8 for n in arrays)
 
 
 _ACTIVATIONS = frozenset({"tanh", "logistic", "erf", "maximum", "exponential", "exponential-minus-one", "log-plus-one"})

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from hlo_mapping.costs.regions import Box, around, operand_box, volume, whole, window_elements
 from hlo_mapping.dataflow import Graph, Kernel
-from hlo_mapping.opcodes import COLLECTIVES, ELEMENTWISE, VIEWS, WHOLE
-from hlo_mapping.shape import BITS, HOST_MEMORY, Shape
+from hlo_mapping.opcodes import COLLECTIVES, ELEMENTWISE, VIEW_OPCODES, WHOLE
+from hlo_mapping.shape import ELEMENT_BITS, HOST_MEMORY, Shape
 
 INLINE_ELEMENTS = 8
 """A constant inside a fusion with more elements than this is an array in memory that the kernel reads; smaller ones are in its code."""
@@ -42,7 +42,7 @@ class Traffic:
 
 def byte_count(shape: Shape, elements: int) -> int:
     """Bytes of so many elements of an array of this type; packed types share bytes."""
-    return -(-elements * BITS.get(shape.element_type, 0) // 8)
+    return -(-elements * ELEMENT_BITS.get(shape.element_type, 0) // 8)
 
 
 def device_bytes(shape: Shape) -> int:
@@ -150,7 +150,7 @@ def updates_in_place(graph: Graph, kernel: Kernel, result: int) -> tuple[int, li
     """The buffer a result was before and the updates made to it (last first), where it is updated in place."""
     node, updates = result, list[Update]()
     while kernel.first <= node < kernel.end:
-        if graph.ops[node] in VIEWS:
+        if graph.ops[node] in VIEW_OPCODES:
             node = graph.inputs[node][0]
         elif (made := _update(graph, node)) is not None:
             updates.append(made)

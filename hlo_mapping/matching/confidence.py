@@ -12,13 +12,13 @@ import numpy as np
 from hlo_mapping.matching.automaton import Automaton
 from hlo_mapping.matching.schedule import KERNEL, LIBRARY
 
-METHODS = ("nvtx", "sequence", "order", "schedule", "name", "autotuning")
+JOIN_METHODS = ("nvtx", "sequence", "order", "schedule", "name", "autotuning")
 """nvtx: XLA's own range around the launch. sequence: kernel name, launch dimensions and place in the thunk sequence agree.
 order: a library call, copy or memset, found by its place between others. schedule: as sequence, from the scheduled HLO where the dump
 has no thunk sequence. name: the kernel name agrees, its launch dimensions or its neighbourhood do not. autotuning: a candidate that
 XLA's autotuner tried; no program of the dump."""
 
-NVTX, SEQUENCE, ORDER, SCHEDULE, NAME, AUTOTUNING = range(len(METHODS))
+NVTX, SEQUENCE, ORDER, SCHEDULE, NAME, AUTOTUNING = range(len(JOIN_METHODS))
 
 SURE = {NVTX: 1.0, SEQUENCE: 0.999, ORDER: 0.99, SCHEDULE: 0.99, NAME: 0.45}
 """Confidence by method in an execution that fits throughout."""

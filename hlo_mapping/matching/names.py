@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from hlo_mapping.kernel_kinds import KINDS
+
 _NOT_IN_SYMBOLS = re.compile(r"[^A-Za-z0-9_$]")
 
 COPY_KERNEL = re.compile(r"^mem(cpy|set)\d*(_\w+)?$", re.IGNORECASE)
@@ -45,6 +47,21 @@ _TYPES = (
     ("s8", re.compile(r"gemm_i8|i8i8|imma|igemm|s8_")),
     ("f32", re.compile(r"sgemm|gemm_f32f32_f32f32|ffma")),
 )
+
+_KNOWN = (
+    AUTOTUNER,
+    COPY_KERNEL,
+    HELPER,
+    LEADING,
+    SECONDARY,
+    XLA_EMITTED,
+    *(re.compile(k.kernels, re.IGNORECASE) for k in KINDS if k.kernels),
+)
+
+
+def is_known_kernel(kernel: str) -> bool:
+    """Whether XLA or a library that it calls gives kernels such names: no name of the user's."""
+    return any(pattern.search(kernel) for pattern in _KNOWN)
 
 
 @cache

@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hlo_mapping.columns import WORD, column
-from hlo_mapping.shape import BITS
+from hlo_mapping import ELEMENT_BITS, WORD, column
 from nsys_report.analysis.arrays.schemas import MODULE_KEY
 from nsys_report.analysis.arrays.tables import Column, table
 from nsys_report.analysis.results import AnalysisResults
@@ -170,7 +169,7 @@ class _Program:
     def _weights(self, value: str) -> Saving:
         bits, saved, at_rate, unknown = STORAGE_BITS[value], 0.0, 0.0, 0
         for row in self.instructions:
-            stored, weight = BITS.get(row["weight_type"] or "", 0), row["weight_bytes"] or 0
+            stored, weight = ELEMENT_BITS.get(row["weight_type"] or "", 0), row["weight_bytes"] or 0
             unknown += bool(weight and not stored)
             if weight and stored > bits:
                 less = weight * (1 - bits / stored)
@@ -185,11 +184,11 @@ class _Program:
     def kv_saving(self, value: str, only: frozenset[str]) -> Saving:
         """Cache entries stored in fewer bits: its reads and writes shrink alike. `only` restricts it to some classes."""
         assert self.roof is not None
-        share = 1 - STORAGE_BITS[value] / BITS.get(self.cache or "", 16)
+        share = 1 - STORAGE_BITS[value] / ELEMENT_BITS.get(self.cache or "", 16)
         rows = [r for r in self.classes if not only or r["kernel_class"] in only]
         count = sum((r["kv_read_bytes"] or 0) + (r["kv_write_bytes"] or 0) for r in rows)
         floor = count * max(share, 0.0) / self.roof
-        words = f"cache entries stored in {STORAGE_BITS[value]} bits instead of {BITS.get(self.cache or '', 16)}"
+        words = f"cache entries stored in {STORAGE_BITS[value]} bits instead of {ELEMENT_BITS.get(self.cache or '', 16)}"
         words += "; copies of it that kernels write out would shrink too, which is not counted; nor are scales"
         return Saving(floor, floor, words)
 

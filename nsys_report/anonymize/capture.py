@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hlo_mapping.kernel_kinds import KINDS
-from hlo_mapping.matching.names import AUTOTUNER, COPY_KERNEL, HELPER, LEADING, SECONDARY, XLA_EMITTED
+from hlo_mapping import is_known_kernel
 from nsys_report.capture import catalogue
 from nsys_report.capture.arrays import decode
 from nsys_report.capture.catalogue import Extent, Field, Integer, TableSpec, resolve
@@ -57,15 +56,6 @@ _GPU = re.compile(
 )
 _OVERHEAD = re.compile(
     r"CUPTI|profil|TLS allocation|Chunk Allocation|instrument|buffer flush|lazy|module load|driver compiler|JIT|command buffer full"
-)
-_LIBRARY = (
-    AUTOTUNER,
-    COPY_KERNEL,
-    HELPER,
-    LEADING,
-    SECONDARY,
-    XLA_EMITTED,
-    *(re.compile(k.kernels, re.IGNORECASE) for k in KINDS if k.kernels),
 )
 
 
@@ -160,7 +150,7 @@ class _Texts:
             return self.range(text) or ""
         if column == "nameId":
             return text if _API.match(text) or (_OVERHEAD.search(text) and text.isascii() and len(text) < 60) else "call"
-        if self._keep or any(pattern.search(text) for pattern in _LIBRARY):
+        if self._keep or is_known_kernel(text):
             return text
         self.numbered += 1
         return f"kernel_of_its_own_{self.numbered}"

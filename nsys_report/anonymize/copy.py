@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hlo_mapping import index_dump
+from hlo_mapping import anonymous_dump, index_dump, module_names
 from nsys_report.anonymize.capture import Removed, anonymous_capture
-from nsys_report.anonymize.dump import anonymous_dump, module_names
 from nsys_report.capture.opening import open_source
 from nsys_report.errors import InputError, UsageError
 from nsys_report.notebook import Analysis, analyze

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hlo_mapping.columns import WORD
+from hlo_mapping import WORD
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from hlo_mapping.columns import ACTIVITIES, LAUNCHES, WORD, column
+from hlo_mapping import ACTIVITIES, LAUNCHES, WORD, column
 from nsys_report.capture.plausibility import ClockOffset
 
 ACTIVITY = pa.schema(

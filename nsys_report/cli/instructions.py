@@ -69,8 +69,7 @@ def _ceilings(gpu: str | None, ceilings_file: Path | None) -> Ceilings | None:
 def _instruction_sums(
     dump: DumpIndex, numbers: list[int], ceilings: Ceilings | None, overrides: RoleOverrides | None
 ) -> tuple[list[InstructionSums], list[str]]:
-    from hlo_mapping import HloError
-    from hlo_mapping.dump.program import load_program
+    from hlo_mapping import HloError, load_program
     from nsys_report.reports.dump_instructions import instruction_sums
 
     found, problems = [], []

@@ -104,7 +104,7 @@ def _chosen(dump: DumpIndex, names: tuple[str, ...]) -> list[int]:
 
 def _largest(dump: DumpIndex, numbers: list[int]) -> list[int]:
     """The programs with the longest text, in the dump's order: a dump of a long run holds thousands of small ones."""
-    from hlo_mapping.dump.files import OPTIMIZED
+    from hlo_mapping import OPTIMIZED
 
     def length(number: int) -> int:
         path = dump.files(number).get(OPTIMIZED)
@@ -125,8 +125,7 @@ def _unread(dump: DumpIndex, numbers: list[int], read: list[int]) -> list[str]:
 
 def _summaries(dump: DumpIndex, numbers: list[int], overrides: RoleOverrides | None) -> tuple[list[ProgramSummary], list[str]]:
     """The programs in figures, and what could not be read."""
-    from hlo_mapping import summarize
-    from hlo_mapping.dump.program import load_program
+    from hlo_mapping import load_program, summarize
 
     found, problems = [], []
     with progress_line() as say:

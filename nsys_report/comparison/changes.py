@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from hlo_mapping.pairing.instructions import InstructionPair, pair_instructions
-from hlo_mapping.pairing.work import Work
+from hlo_mapping import InstructionPair, Work, pair_instructions
 from nsys_report.comparison.model import InstructionChange, Place, Quantity, Total
 from nsys_report.comparison.noise import CONFIDENCE, judge
 from nsys_report.comparison.small import Learned, half_widths, learn

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hlo_mapping.pairing.programs import pair_programs
+from hlo_mapping import pair_programs
 from nsys_report.comparison.changes import instruction_changes
 from nsys_report.comparison.model import Comparison, InstructionChange, Part, Place, ProgramChange, Rollup, Total
 from nsys_report.comparison.noise import Noise, quantity

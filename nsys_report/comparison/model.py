@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from hlo_mapping.pairing.instructions import Change
+from hlo_mapping import Change
 
 Verdict: TypeAlias = Literal["same", "slower", "faster", "unsure"]
 

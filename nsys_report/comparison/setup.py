@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from hlo_mapping import HloError
-from hlo_mapping.dump.debug_options import read_debug_options
+from hlo_mapping import HloError, read_debug_options
 from nsys_report.comparison.model import Setup
 from nsys_report.units import bandwidth, count
 

@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlo_mapping import HloError
-from hlo_mapping.pairing.instructions import pair_instructions
-from hlo_mapping.pairing.programs import Described, pair_programs
-from hlo_mapping.pairing.work import Work, works_of
+from hlo_mapping import Described, HloError, Work, pair_instructions, pair_programs, works_of
 from nsys_report.comparison.side import Samples
 
 Times = NDArray[np.int64]

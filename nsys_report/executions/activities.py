@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from hlo_mapping.columns import ACTIVITIES, COSTS, JOIN, LAUNCHES
-from hlo_mapping.matching.confidence import METHODS
-from hlo_mapping.matching.result import LaunchJoin
+from hlo_mapping import ACTIVITIES, COSTS, JOIN, JOIN_METHODS, LAUNCHES, LaunchJoin
 from nsys_report.capture.arrays import nullable
 
 _INSTRUCTION = pa.field("instruction_id", pa.int32())
@@ -26,7 +24,7 @@ def joined_activities(activities: pa.Table, join: LaunchJoin, execution_id: np.n
     for name in ("hlo_module", "program_id"):
         columns[name] = take(executions[name], execution_id)
     columns["hlo_instruction"] = words(join.instruction, [name for _, name in join.instructions])
-    columns["match_method"] = words(join.method, list(METHODS))
+    columns["match_method"] = words(join.method, list(JOIN_METHODS))
     columns["match_confidence"] = nullable(join.confidence, np.isnan(join.confidence), pa.float64())
     fact = fact_rows(join, facts)[join.instruction]
     # an annotated execution that the dump's program of that number does not fit has names from its ranges, but no facts

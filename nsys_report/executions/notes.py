@@ -9,9 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hlo_mapping import DumpIndex
-from hlo_mapping.matching.confidence import AUTOTUNING, GOOD_FIT, POOR_FIT
-from hlo_mapping.matching.result import JoinedExecution, LaunchJoin
+from hlo_mapping import AUTOTUNING, GOOD_FIT, POOR_FIT, DumpIndex, JoinedExecution, LaunchJoin
 from nsys_report.words import share, things
 
 MOST_NAMED = 5

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hlo_mapping.matching.result import Annotations
+from hlo_mapping import Annotations
 from nsys_report.executions.runs import Runs
 
 _MODULE = re.compile(r"XlaModule:#(?:.*,)?hlo_module=([^,#]+)")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from hlo_mapping.matching.result import JoinedExecution
+from hlo_mapping import JoinedExecution
 from nsys_report.capture.model import Place
 from nsys_report.columns import EXECUTION_TABLE
 

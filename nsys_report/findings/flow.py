@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from hlo_mapping import HloError, Module
-from hlo_mapping.dataflow import Graph, Kernel, build_graph
-from hlo_mapping.opcodes import VIEWS
+from hlo_mapping import VIEW_OPCODES, Graph, HloError, Kernel, Module, build_graph
 
 _CONSTANTS = frozenset({"constant", "iota", "broadcast"})
 
@@ -123,7 +121,7 @@ class Flow:
                 kernel = self.graph.kernel[user]
                 if kernel >= 0 and kernel != writer:
                     found.add(kernel)
-                elif kernel < 0 and user not in seen and self.graph.ops[user] in (*VIEWS, "phi"):
+                elif kernel < 0 and user not in seen and self.graph.ops[user] in (*VIEW_OPCODES, "phi"):
                     seen.add(user)
                     todo.append(user)
         return found

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hlo_mapping import Module, Program
-from hlo_mapping.dump.debug_options import read_debug_options
+from hlo_mapping import Module, Program, read_debug_options
 from nsys_report.analysis.arrays.intervals import grouped_union_length
 from nsys_report.analysis.arrays.view import Flags, ModuleKey, View, make_view
 from nsys_report.analysis.idle.causes import CAUSES

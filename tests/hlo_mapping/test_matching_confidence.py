@@ -27,7 +27,7 @@ def judged(found: Program, *launches: Launch, quality: float | None = 1.0, readi
     automaton, codes, steps = aligned(found, *launches)
     counts = np.full(automaton.schedule.end + 1, readings)
     method, sure = confidence.judge(automaton, codes, steps, quality, counts)
-    return [confidence.METHODS[m] if m >= 0 else None for m in method.tolist()], [round(float(s), 4) for s in sure]
+    return [confidence.JOIN_METHODS[m] if m >= 0 else None for m in method.tolist()], [round(float(s), 4) for s in sure]
 
 
 MIXED = program("jit_f", kernel("a_fusion"), call("kGemm", "dot.1"), call("kCopy", "copy.1"), kernel("b_fusion", grid=2))

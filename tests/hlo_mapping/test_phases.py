@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from hlo_mapping.facts import module_facts
-from hlo_mapping.phases import PHASES, named_phase
+from hlo_mapping.phases import TRAINING_PHASES, named_phase
 from hlo_mapping.text.parser import parse_module
 from tests.hlo_mapping.hlo_samples import Row, captured_rows, program_rows, text, without_names
 
@@ -74,7 +74,7 @@ def test_dataflow_agrees_with_the_scopes_where_it_matters(name: str) -> None:
 @pytest.mark.parametrize("name", ["transformer_train", "resnet_train", "conv_train", "fsdp"])
 def test_programs_without_names_have_phases(name: str) -> None:
     found = Counter(r["phase"] for r in program_rows(name).values())
-    assert {"forward", "backward", "optimizer"} <= found.keys() <= set(PHASES)
+    assert {"forward", "backward", "optimizer"} <= found.keys() <= set(TRAINING_PHASES)
     assert found["unknown"] < 0.15 * found.total()
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlo_mapping.errors import HloSyntaxError
-from hlo_mapping.shape import BITS, Layout, Shape
+from hlo_mapping.shape import ELEMENT_BITS, Layout, Shape
 from hlo_mapping.text.shapes import parse_optional_shape, parse_shape
 
 DIMENSIONS = st.lists(st.integers(0, 10_000), max_size=5).map(tuple)
@@ -20,7 +20,7 @@ def arrays(draw: st.DrawFn) -> Shape:
     order = draw(st.none() | st.permutations(range(len(dimensions))).map(tuple))
     annotations = draw(st.sampled_from(["", "T(8,128)(2,1)", "E(4)", "S(5)", "T(256)E(4)S(1)"]))
     layout = Layout(order, annotations) if order is not None else None
-    return Shape(draw(st.sampled_from(sorted(BITS))), dimensions, layout, (), dynamic if any(dynamic) else ())
+    return Shape(draw(st.sampled_from(sorted(ELEMENT_BITS))), dimensions, layout, (), dynamic if any(dynamic) else ())
 
 
 LEAVES = arrays() | st.sampled_from([Shape("token"), Shape("opaque")])

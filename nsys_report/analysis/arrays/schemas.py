@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from hlo_mapping.columns import COSTS, FACTS, WORD, column
+from hlo_mapping import COSTS, FACTS, WORD, column
 
 MODULE_KEY = (
     column("hlo_module", WORD, "name of the HLO module"),

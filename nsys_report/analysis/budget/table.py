@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from hlo_mapping.columns import WORD, column
+from hlo_mapping import WORD, column
 from nsys_report.analysis.arrays.schemas import MODULE_KEY, spread
 from nsys_report.analysis.arrays.tables import Column, module_columns, table
 from nsys_report.analysis.arrays.view import Ints, View

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from hlo_mapping.columns import WORD, column
+from hlo_mapping import WORD, column
 from nsys_report.analysis.arrays.quantiles import grouped_quantiles
 from nsys_report.analysis.arrays.schemas import MODULE_KEY, spread
 from nsys_report.analysis.arrays.tables import divide, module_columns, table

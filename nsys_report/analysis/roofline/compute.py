@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hlo_mapping import Module
-from hlo_mapping.dots import Dot, dot_from_words, dots_of
+from hlo_mapping import Dot, Module, dot_from_words, dots_of
 from nsys_report.analysis.arrays.view import Ints, ints
 from nsys_report.analysis.roofline.ceilings import COMPUTE_TYPES, Ceilings
 from nsys_report.joined import Joined

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hlo_mapping.columns import COSTS, FACTS
+from hlo_mapping import COSTS, FACTS
 from nsys_report.analysis.arrays.groups import coded_floats, dense_tuples
 from nsys_report.analysis.arrays.quantiles import grouped_quantiles
 from nsys_report.analysis.arrays.schemas import INSTRUCTIONS

@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hlo_mapping.columns import WORD, column
-from hlo_mapping.dots import Dot
-from hlo_mapping.shape import BITS
+from hlo_mapping import ELEMENT_BITS, WORD, Dot, column
 from nsys_report.analysis.arrays.schemas import MODULE_KEY
 from nsys_report.analysis.arrays.tables import Column, table
 from nsys_report.analysis.roofline.ceilings import Ceilings
@@ -80,7 +78,7 @@ def _dot_columns(found: list[tuple[Dot, ...]]) -> dict[str, Column]:
 
 def _savings(rows: list[dict[str, Any]], weights: list[str | None], ceilings: Ceilings) -> dict[str, Column]:
     narrower = [narrower_type(w) for w in weights]
-    share = [1 - bits / BITS[w] if w is not None and bits else 0.0 for w, (_, bits) in zip(weights, narrower, strict=True)]
+    share = [1 - bits / ELEMENT_BITS[w] if w is not None and bits else 0.0 for w, (_, bits) in zip(weights, narrower, strict=True)]
     saved = np.array([r["weight_bytes"] * s if s else np.nan for r, s in zip(rows, share, strict=True)])
     rate = np.array([r["bytes_per_s"] or np.nan for r in rows], np.float64)
     roof = ceilings.roof

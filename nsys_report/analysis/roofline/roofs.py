@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hlo_mapping.columns import WORD, column
+from hlo_mapping import WORD, column
 from nsys_report.analysis.arrays.schemas import MODULE_KEY
 from nsys_report.analysis.arrays.tables import Column, divide, table
 from nsys_report.analysis.roofline.ceilings import Ceilings

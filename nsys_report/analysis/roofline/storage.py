@@ -7,9 +7,7 @@ from collections import Counter
 
 import numpy as np
 
-from hlo_mapping import Module
-from hlo_mapping.dots import operand_leaves
-from hlo_mapping.shape import BITS
+from hlo_mapping import ELEMENT_BITS, Module, operand_leaves
 from nsys_report.analysis.arrays.view import View, ints
 from nsys_report.joined import Joined
 
@@ -63,5 +61,5 @@ def _fitting_type(module: Module, name: str, weight_bytes: int) -> str | None:
 
 
 def _narrowest(dot_type: str | None) -> str | None:
-    operands = [t for t in re.findall(r"\w+", (dot_type or "").partition("->")[0]) if t in BITS]
-    return min(operands, key=BITS.__getitem__) if operands else None
+    operands = [t for t in re.findall(r"\w+", (dot_type or "").partition("->")[0]) if t in ELEMENT_BITS]
+    return min(operands, key=ELEMENT_BITS.__getitem__) if operands else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from hlo_mapping.columns import WORD, column
+from hlo_mapping import WORD, column
 from nsys_report.analysis.arrays.schemas import MODULE_KEY
 from nsys_report.analysis.arrays.tables import module_columns, table
 from nsys_report.analysis.arrays.view import Ints, View, ints

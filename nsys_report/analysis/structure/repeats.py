@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hlo_mapping.columns import WORD, column
+from hlo_mapping import WORD, column
 from nsys_report.analysis.arrays.quantiles import Floats
 from nsys_report.analysis.arrays.schemas import MODULE_KEY
 from nsys_report.analysis.arrays.tables import Column, module_columns, table

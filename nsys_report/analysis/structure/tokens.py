@@ -12,9 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlo_mapping import Module
-from hlo_mapping.dots import operand_leaves
-from hlo_mapping.shape import BITS
+from hlo_mapping import ELEMENT_BITS, Module, operand_leaves
 from nsys_report.analysis.arrays.view import Floats, View, ints
 from nsys_report.analysis.idle.causes import READBACK_BYTES
 from nsys_report.analysis.roofline.costs import Alike, Costs
@@ -105,7 +103,7 @@ def _ratios(view: View, stored: Sequence[str | None]) -> tuple[Floats, np.ndarra
     """For each fact the rows that its weights meet, 0 where it has none: of R rows and E values a product takes 2RE flops."""
     facts = view.joined.facts
     flops, weight = ints(facts, "flops")[0], ints(facts, "weight_bytes")[0]
-    size = np.array([BITS.get(t or "", 0) / 8 for t in stored])
+    size = np.array([ELEMENT_BITS.get(t or "", 0) / 8 for t in stored])
     usable = (flops > 0) & (weight > 0) & (size > 0)
     return np.where(usable, flops * size / np.where(usable, 2 * weight, 1), 0.0), usable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from hlo_mapping.columns import column
+from hlo_mapping import column
 from nsys_report.analysis.arrays.tables import table
 from nsys_report.analysis.arrays.view import View
 from nsys_report.analysis.times.attribution import BusyTime

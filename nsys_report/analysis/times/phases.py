@@ -5,8 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hlo_mapping.columns import WORD, column
-from hlo_mapping.phases import PHASES
+from hlo_mapping import TRAINING_PHASES, WORD, column
 from nsys_report.analysis.arrays.schemas import MODULE_KEY
 
 PHASE_TIMES = pa.schema(
@@ -38,7 +37,7 @@ def _rows(instructions: pa.Table, key: tuple[str | None, int | None]) -> list[di
     mine = [r for r in instructions.select(names).to_pylist() if (r["hlo_module"], r["program_id"]) == key]
     whole = sum(r["time_mean_ns"] or 0.0 for r in mine)
     found: list[dict[str, object]] = []
-    for phase in PHASES:
+    for phase in TRAINING_PHASES:
         part = [r for r in mine if (r["phase"] or "unknown") == phase]
         if part:
             time = sum(r["time_mean_ns"] or 0.0 for r in part)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from hlo_mapping.classification.reasons import COPIES_CACHE
-from hlo_mapping.dataflow import donated
+from hlo_mapping import COPIES_CACHE, donated
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import work_of
 from nsys_report.findings.model import Finding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlo_mapping.shape import HOST_MEMORY
+from hlo_mapping import HOST_MEMORY
 from nsys_report.analysis.arrays.intervals import grouped_union_length
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import all_of, claimed_ns

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from hlo_mapping import Module
-from hlo_mapping.classification.reasons import SUMS_SPLIT_PRODUCT, is_written_out
+from hlo_mapping import SUMS_SPLIT_PRODUCT, Module, is_written_out
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import unclaimed, work_of
 from nsys_report.findings.model import Finding, Source

@@ -126,7 +126,7 @@ def hlo_text(module: Module, name: str) -> str | None:
 
 
 def _line(instruction: Instruction) -> str:
-    from hlo_mapping.text.printer import print_instruction
+    from hlo_mapping import print_instruction
 
     left_out = LEFT_OUT if instruction.opcode == "custom-call" else LEFT_OUT | {"backend_config"}
     kept = [(k, v if len(v) <= LONGEST_VALUE else v[:LONGEST_VALUE] + "…") for k, v in instruction.attributes if k not in left_out]

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from hlo_mapping import DumpIndex
 from hlo_mapping.dump import files
+from hlo_mapping.dump.index import DumpIndex
 from hlo_mapping.text.anonymous import parameter_names, renamed, without_names
 
 _COPIED = (files.OPTIMIZED, files.THUNKS, files.FINAL_THUNKS, files.THUNK_METADATA, files.BUFFERS, files.DEBUG_OPTIONS)
