@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 EPILOG = """
 \b
-Workloads: decode:PREFIX:STEPS[:STREAMS], prefill:PREFIX:CHUNKS, prompts:TOKENS:ROUNDS:STREAMS
+Workloads: decode:PREFIX:STEPS[:STREAMS], prefill:PREFIX:CHUNKS, prompts:TOKENS:ROUNDS:STREAMS; STREAMS also as 1,2,4,8
 \b
 Example:
   nsys-report serve-profile --server "tritonserver --model-repository models" --url http://localhost:8000 \\
-      --model llm --workload decode:512:64 --workload decode:512:64:8
+      --model llm --workload prefill:512:8 --workload decode:512:64:1,4,16
 """
-KEYS = ("server", "url", "model", "driver", "workload", "mode", "repeats", "ready", "timeline")
+KEYS = ("server", "url", "model", "driver", "request", "workload", "mode", "repeats", "ready", "timeline")
 
 
 @click.command("serve-profile", short_help="A served model under load.", epilog=EPILOG)
@@ -39,7 +39,12 @@ KEYS = ("server", "url", "model", "driver", "workload", "mode", "repeats", "read
 @click.option("--server", metavar="COMMAND", help="Starts the server; without it one is taken that runs already.")
 @click.option("--url", metavar="URL", help="Where it listens.  [default: http://127.0.0.1:8000]")
 @click.option("--model", metavar="NAME", help="The model's name.")
-@click.option("--driver", type=click.Choice(["kserve", "openai"]), help="KServe v2 with generate, or /v1/completions.  [default: kserve]")
+@click.option(
+    "--driver",
+    type=click.Choice(["kserve", "infer", "openai"]),
+    help="KServe v2 with Triton's generate, v2 with tensors as the model's metadata says, or /v1/completions.  [default: kserve]",
+)
+@click.option("--request", metavar="JSON", help="Fields of each request's body, over those that the driver sets; a table in --config.")
 @click.option("--workload", "workloads", metavar="FORM", multiple=True, help="What it is asked. Repeatable.")
 @click.option("--mode", type=click.Choice(["time", "nsys"]), help="Time it, or capture the first repeat under nsys.  [default: time]")
 @click.option("--repeats", metavar="N", type=click.IntRange(1, 1000), help="How often each workload runs.  [default: 3]")
@@ -64,7 +69,7 @@ def command(
     **options: Any,
 ) -> int:
     """Start a server, load it as asked, and report what its clients, its own counters and the GPU saw."""
-    from nsys_report.serving.workloads import parse_workload
+    from nsys_report.serving.workloads import parse_workloads
 
     chosen = _chosen(config, options, workloads)
     if capture is not None:
@@ -73,7 +78,9 @@ def command(
         raise click.UsageError("there is nothing to ask: give --workload, such as decode:512:64")
     if not chosen["model"]:
         raise click.UsageError("which model? give --model NAME")
-    parsed = [parse_workload(written) for written in chosen["workload"]]
+    parsed = [workload for written in chosen["workload"] for workload in parse_workloads(written)]
+    if chosen["driver"] == "infer" and any(workload.output_tokens > 1 and workload.written.startswith("decode") for workload in parsed):
+        raise click.UsageError("--driver infer asks for one answer, not for tokens: give prefill or prompts workloads")
     if keep is not None and keep.is_dir() and any(keep.iterdir()):
         raise click.UsageError(f"{keep}: not empty; a run is kept in a new or an empty directory")
     with tempfile.TemporaryDirectory(prefix="nsys-report-") as made:
@@ -104,7 +111,21 @@ def _chosen(config: Path | None, options: Mapping[str, Any], workloads: tuple[st
     defaults = {"url": "http://127.0.0.1:8000", "driver": "kserve", "mode": "time", "repeats": 3, "ready": 600.0, "workload": []}
     chosen = {key: options.get(key) if options.get(key) is not None else given.get(key, defaults.get(key)) for key in KEYS}
     chosen["workload"] = list(workloads) or chosen["workload"]
+    chosen["request"] = _fields(chosen["request"])
     return chosen
+
+
+def _fields(given: Any) -> dict[str, Any]:
+    """A request's own fields: a table of the file, or JSON of the command line."""
+    import json
+
+    try:
+        fields = json.loads(given) if isinstance(given, str) else given or {}
+    except ValueError as error:
+        raise click.UsageError(f"--request is no JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise click.UsageError('--request takes an object, such as {"temperature": 0}')
+    return fields
 
 
 def _profile(
@@ -113,7 +134,7 @@ def _profile(
     from nsys_report.serving.drivers import DRIVERS
     from nsys_report.serving.profile import load_timed, serving
 
-    driver: Driver = DRIVERS[chosen["driver"]](chosen["url"], chosen["model"])
+    driver: Driver = DRIVERS[chosen["driver"]](chosen["url"], chosen["model"], chosen["request"])
     server = shlex.split(chosen["server"] or "")
     with closing(driver):
         if chosen["mode"] == "nsys":

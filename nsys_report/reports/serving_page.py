@@ -18,6 +18,7 @@ LOAD = (
     Column("requests", "requests", "count"),
     Column("failed", "failed", "count"),
     Column("tokens", "tokens", "count"),
+    Column("requests_per_s", "requests a second", "per_s"),
     Column("tokens_per_s", "tokens a second", "per_s"),
     *(
         Column(f"first_token_{q}_ns", f"first token {q}", "ns", "from sending to the first piece of the answer")
@@ -37,14 +38,21 @@ SERVER = (
     Column("output_ns", "output", "ns", "of a request"),
     Column("batches", "executions by batch size", "text"),
 )
-PARTS = ("batching", "queueing", "before", "device", "after", "latency")
+PARTS = ("batching", "queueing", "before", "device", "between", "after")
 CALLS = (
     Column("program", "program", "name"),
     Column("calls", "calls", "count"),
     Column("rows", "rows each", "number"),
-    *(Column(f"{part}_p50_ns", part, "ns", "median") for part in PARTS),
-    *(Column(f"{part}_{q}_ns", f"{part} {q}", "ns", keep=2) for part in PARTS for q in ("p90", "p99")),
+    Column("idle_after_ns", "idle after", "ns", "median of the device's idle time after a call"),
 )
+ROWS = (
+    Column("program", "program", "name"),
+    Column("quantile", "quantile", "name", "of each part and of the latency by itself: only those of one row add up"),
+    Column("rows", "rows", "count"),
+    *(Column(f"{part}_ns", part, "ns") for part in PARTS),
+    Column("latency_ns", "latency", "ns", "from the row's arrival to its call's end"),
+)
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 SLICES = 10
 TIMES = (
     Column("since_ns", "from", "ns"),
@@ -53,8 +61,9 @@ TIMES = (
     Column("most", "most rows", "count"),
 )
 ABOUT = (
-    "batching: from a call's first arrival to its last; queueing: from there to its start; before: from the start to the device's first "
-    "activity; device: while it works; after: from its last activity to the call's end."
+    "batching: from a row's arrival to the last of its call; queueing: from there to the call's start; before: from the start to the "
+    "device's first activity; device: while executions of the call run; between: between them; after: from the last activity to the "
+    "call's end. Together they are the row's latency."
 )
 
 
@@ -87,7 +96,8 @@ def _load(measured: Sequence[Figures], floor: float | None) -> Section:
                 f.workload.streams,
                 f.requests,
                 f.failed,
-                f.tokens,
+                f.tokens or None,
+                f.requests_per_s,
                 f.tokens_per_s,
                 *(value for s in (f.first_token, f.between_tokens, f.latency) for value in (s.p50, s.p90, s.p99)),
             )
@@ -135,38 +145,43 @@ def _calls(joined: Joined) -> Section:
     lines = (
         f"{count(len(joined.calls))} calls of the server's log lie within the capture, {count(joined.outside)} outside. "
         f"The two clocks are tied by the session's start{moved}; error {error}.",
+        *([f"{count(joined.shared)} executions began within several calls at once and are counted with each."] if joined.shared else []),
         ABOUT,
     )
+    programs = {p: [c for c in joined.calls if c.call.program == p] for p in dict.fromkeys(c.call.program for c in joined.calls)}
     tables = (
-        Table(
-            "calls",
-            "Calls by program",
-            CALLS,
-            tuple(_program_row(p, joined.calls) for p in dict.fromkeys(c.call.program for c in joined.calls)),
-        ),
+        Table("rows", "Latency of rows", ROWS, tuple(row for p, calls in programs.items() for row in _latencies(p, calls))),
+        Table("calls", "Calls by program", CALLS, tuple(_program_row(p, calls) for p, calls in programs.items())),
         Table("batches", "Batch sizes over time", TIMES, tuple(_slices(joined.calls))),
     )
     return Section("calls", "The server's calls in the capture", lines, tables=tables if joined.calls else ())
 
 
 def _program_row(program: str, calls: Sequence[CallParts]) -> Row:
-    mine = [call for call in calls if call.call.program == program]
-    quantiles = {part: _quantiles([getattr(call, f"{part}_ns") for call in mine]) for part in PARTS}
-    return Row(
-        (
-            program,
-            len(mine),
-            float(np.mean([call.call.rows for call in mine])),
-            *(quantiles[part][0] for part in PARTS),
-            *(quantiles[part][q] for part in PARTS for q in (1, 2)),
-        ),
-        labels=_rounded("rows", float(np.mean([call.call.rows for call in mine]))),
-    )
+    idle = [call.idle_after_ns for call in calls if call.idle_after_ns is not None]
+    rows = float(np.mean([call.call.rows for call in calls]))
+    return Row((program, len(calls), rows, float(np.median(idle)) if idle else None), labels=_rounded("rows", rows))
 
 
-def _quantiles(values: Sequence[int | None]) -> list[float | None]:
+def _latencies(program: str, calls: Sequence[CallParts]) -> list[Row]:
+    """A row a quantile, over the program's rows whose arrivals the log names."""
+    waits = [call.row_batching_ns for call in calls]
+    parts: dict[str, list[int | None]] = {"batching": [ns for call in waits for ns in call]}
+    for part in PARTS[1:]:
+        parts[part] = [getattr(call, f"{part}_ns") for call, rows in zip(calls, waits, strict=True) for _ in rows]
+    rest = [call.finished_ns - call.started_ns + (call.queueing_ns or 0) for call, rows in zip(calls, waits, strict=True) for _ in rows]
+    latency = [batching + ns for batching, ns in zip(parts["batching"], rest, strict=True) if batching is not None]
+    count_of = len(latency)
+    return [
+        Row((program, name, count_of, *(_quantile(parts[part], q) for part in PARTS), _quantile(latency, q)))
+        for name, q in QUANTILES.items()
+        if count_of
+    ]
+
+
+def _quantile(values: Sequence[int | None], q: float) -> float | None:
     known = [value for value in values if value is not None]
-    return np.quantile(known, (0.5, 0.9, 0.99)).tolist() if known else [None] * 3
+    return float(np.quantile(known, q)) if known else None
 
 
 def _rounded(key: str, value: float | None) -> tuple[tuple[str, str], ...]:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from nsys_report.analysis.intervals import union, union_length, within
 from nsys_report.capture.session import SessionStart
 from nsys_report.errors import InputError
 from nsys_report.serving.timeline import Call, Timeline
@@ -20,9 +21,9 @@ Ints = npt.NDArray[np.int64]
 class CallParts:
     """One call in the capture's time (ns from the session's start), and where its time goes.
 
-    For its last row: queueing (from the arrival of the last row to the start), batching (from the first arrival to the last), before
-    the device (from the start to the first activity of its executions), device (the union of its executions' spans), after (from the
-    last activity to the finish), and what the device idles until its next activity.
+    Batching (from the first arrival to the last), queueing (from there to the start), before the device (from the start to the first
+    activity of its executions), device (the union of its executions' spans), between (the rest until the last activity), after (from
+    there to the finish) add up to the latency of its first row; then comes what the device idles until its next activity.
     """
 
     call: Call
@@ -30,22 +31,34 @@ class CallParts:
     finished_ns: int
     executions: tuple[int, ...]
     """Ids of the executions that began within it; empty where the capture holds none."""
-    batching_ns: int
-    queueing_ns: int
+    batching_ns: int | None
+    """None, as all that needs an arrival, where the log names none."""
+    queueing_ns: int | None
     before_ns: int | None
     device_ns: int | None
+    between_ns: int | None
     after_ns: int | None
     idle_after_ns: int | None
 
     @property
-    def arrived_ns(self) -> int:
+    def arrived_ns(self) -> int | None:
         """When its first row arrived."""
+        if self.batching_ns is None or self.queueing_ns is None:
+            return None
         return self.started_ns - self.queueing_ns - self.batching_ns
 
     @property
-    def latency_ns(self) -> int:
+    def latency_ns(self) -> int | None:
         """Of its first row, from arrival to finish."""
-        return self.batching_ns + self.queueing_ns + self.finished_ns - self.started_ns
+        return None if self.arrived_ns is None else self.finished_ns - self.arrived_ns
+
+    @property
+    def row_batching_ns(self) -> list[int]:
+        """Of each row whose arrival the log names, from there to the last row's."""
+        if self.batching_ns is None:
+            return []
+        earliest = min(self.call.arrived_ns)
+        return [max(self.batching_ns - (time - earliest), 0) for time in self.call.arrived_ns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +72,8 @@ class Joined:
     calls: tuple[CallParts, ...]
     outside: int
     """Calls before or after the capture's window."""
+    shared: int
+    """Executions that began within several calls at once, and are counted with each."""
     shift_ns: int
     error_ns: float | None
 
@@ -73,7 +88,7 @@ def join_calls(timeline: Timeline, executions: pa.Table, session: SessionStart) 
     order = np.argsort(starts, kind="stable")
     starts, ends, ids = starts[order], ends[order], ids[order]
     if not len(starts):
-        return Joined((), len(timeline.calls), 0, None)
+        return Joined((), len(timeline.calls), 0, 0, None)
     started = np.array([c.started_ns for c in timeline.calls], np.int64) - zero
     finished = np.array([c.finished_ns for c in timeline.calls], np.int64) - zero
     shift, error = _tie(started, finished, starts, ends)
@@ -83,7 +98,13 @@ def join_calls(timeline: Timeline, executions: pa.Table, session: SessionStart) 
         for call, a, b, there in zip(timeline.calls, started, finished, inside, strict=True)
         if there
     ]
-    return Joined(tuple(parts), int((~inside).sum()), shift, error)
+    shared = _depth(started + shift, finished + shift, starts) > 1
+    return Joined(tuple(parts), int((~inside).sum()), int(shared.sum()), shift, error)
+
+
+def _depth(started: Ints, finished: Ints, times: Ints) -> Ints:
+    """In how many calls each time lies."""
+    return np.searchsorted(np.sort(started), times, side="right") - np.searchsorted(np.sort(finished), times, side="right")
 
 
 def _tie(started: Ints, finished: Ints, starts: Ints, ends: Ints) -> tuple[int, float | None]:
@@ -102,32 +123,42 @@ def _tie(started: Ints, finished: Ints, starts: Ints, ends: Ints) -> tuple[int, 
 
 def _parts(call: Call, started: int, finished: int, zero: int, starts: Ints, ends: Ints, ids: Ints) -> CallParts:
     first, last = (int(np.searchsorted(starts, t, side="left")) for t in (started, finished))
-    arrivals = [t - zero for t in call.arrived_ns] or [started]
-    earliest, latest = min(arrivals), max(arrivals)
-    before = device = after = idle = None
+    arrivals = [min(t - zero, started) for t in call.arrived_ns]
+    before = device = between = after = idle = None
     if last > first:
         end = int(ends[first:last].max())
-        before, after = int(starts[first]) - started, finished - end
-        device = _union(starts[first:last], ends[first:last])
+        within_call = np.minimum(ends[first:last], finished)
+        before, after = int(starts[first]) - started, max(finished - end, 0)
+        device = union_length(starts[first:last], within_call)
+        between = finished - int(starts[first]) - device - after
         idle = max(int(starts[last]) - end, 0) if last < len(starts) else None
     return CallParts(
-        call, started, finished, tuple(ids[first:last].tolist()), latest - earliest, max(started - latest, 0), before, device, after, idle
+        call,
+        started,
+        finished,
+        tuple(ids[first:last].tolist()),
+        batching_ns=max(arrivals) - min(arrivals) if arrivals else None,
+        queueing_ns=started - max(arrivals) if arrivals else None,
+        before_ns=before,
+        device_ns=device,
+        between_ns=between,
+        after_ns=after,
+        idle_after_ns=idle,
     )
-
-
-def _union(starts: Ints, ends: Ints) -> int:
-    reach = np.maximum.accumulate(ends)
-    return int(ends[0] - starts[0] + np.maximum(ends[1:] - np.maximum(starts[1:], reach[:-1]), 0).sum())
 
 
 def wait_behind(calls: Sequence[CallParts]) -> dict[str, int]:
     """By program, the rows' time in the queue while a call of that program ran: for each other program's rows. ns in all."""
-    found: dict[str, int] = {}
-    for waiting in calls:
-        since = waiting.started_ns - waiting.queueing_ns
-        for other in calls:
-            if other.call.program != waiting.call.program:
-                shared = min(waiting.started_ns, other.finished_ns) - max(since, other.started_ns)
-                if shared > 0:
-                    found[other.call.program] = found.get(other.call.program, 0) + shared * waiting.call.rows
-    return found
+    if not calls:
+        return {}
+    programs = np.array([call.call.program for call in calls])
+    spans = [(call.started_ns, call.finished_ns, call.queueing_ns or 0, call.call.rows) for call in calls]
+    started, finished, queueing, rows = np.array(spans, np.int64).T
+    found = {}
+    for program in dict.fromkeys(programs.tolist()):
+        is_it = programs == program
+        others = ~is_it
+        running = union(started[is_it], finished[is_it])
+        waited = within(running, (started - queueing)[others], started[others])
+        found[program] = int((waited * rows[others]).sum())
+    return {program: ns for program, ns in found.items() if ns}

@@ -1,22 +1,21 @@
-"""Clients of servers: KServe v2 with Triton's generate extension, and OpenAI's completions. Each request notes when its tokens came.
+"""Clients of servers: KServe v2 with tensors or with Triton's generate extension, and OpenAI's completions.
 
-https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_generate.md, docs/protocol/extension_statistics.md
+Each request notes when its answer came, piece by piece. The protocols: https://kserve.github.io/website, "Open Inference Protocol (V2)";
+https://github.com/triton-inference-server/server/tree/main/docs/protocol, extension_generate.md and extension_statistics.md.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from nsys_report.errors import InputError
+from nsys_report.serving.prompts import prompt, tensor
 
 TIMEOUT_S = 600.0
-WORD = "the "
-"""A prompt of n tokens is this word n times over, after a word of its own: about a token each, and no two prompts alike."""
-DONE = "[DONE]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ class Request:
     finished_ns: int
     tokens: int
     is_counted: bool
-    """Whether the server said how many tokens it made; else each piece is taken for one."""
+    """Whether the server said how many tokens it made; else each piece is taken for one, and no piece of tensors for any."""
     failed: str = ""
 
 
@@ -56,6 +55,8 @@ class _Http:
 
     url: str
     model: str
+    request: Mapping[str, Any] = field(default_factory=dict)
+    """The user's own fields of a request's body, over those that the driver sets."""
     client: Any = field(init=False)
 
     def __post_init__(self) -> None:
@@ -82,7 +83,7 @@ class _Http:
         counted: int | None = None
         failed = ""
         try:
-            with self.client.stream("POST", path, json=body) as answer:
+            with self.client.stream("POST", path, json={**body, **self.request}) as answer:
                 if answer.status_code != 200:
                     failed = f"status {answer.status_code}: {answer.read()[:200].decode(errors='replace')}"
                 for event in _events(answer.iter_lines()) if not failed else ():
@@ -96,20 +97,26 @@ class _Http:
         return Request(stream, sent, tuple(arrivals), time.monotonic_ns(), tokens, counted is not None, failed)
 
 
-class KServe(_Http):
-    """A KServe v2 server with Triton's generate extension; streaming, and in one piece where the model does not stream."""
+@dataclass(slots=True)
+class _V2(_Http):
+    """What servers of the v2 protocol have in common."""
 
-    streams: bool = True
+    inputs: list[dict[str, Any]] | None = None
+    """The model's inputs by its own metadata, asked for once."""
 
     def is_ready(self) -> bool:
         return self._is_ready(f"/v2/models/{self.model}/ready")
 
-    def send(self, stream: int, number: int, prompt_tokens: int, output_tokens: int) -> Request:
-        body = {
-            "text_input": _prompt(stream, number, prompt_tokens),
-            "parameters": {"max_tokens": output_tokens, "stream": True, "ignore_eos": True},
-        }
-        return self._stream(stream, f"/v2/models/{self.model}/generate_stream", body)
+    def model_inputs(self) -> list[dict[str, Any]]:
+        """Name, datatype and shape of each input; none where the server does not say."""
+        if self.inputs is None:
+            try:
+                answer = self.client.get(f"/v2/models/{self.model}")
+                found = answer.json().get("inputs") if answer.status_code == 200 else None
+            except Exception:
+                found = None
+            self.inputs = [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+        return self.inputs
 
     def statistics(self) -> dict[str, Any] | None:
         try:
@@ -118,6 +125,45 @@ class KServe(_Http):
         except Exception:
             return None
         return found if isinstance(found, dict) else None
+
+
+class Generate(_V2):
+    """Triton's generate extension; streaming, and in one piece where the model does not stream.
+
+    What the model takes as an input stands in the body itself, the rest among its parameters: TensorRT-LLM's models have an input
+    max_tokens, vLLM's take it as a parameter.
+    """
+
+    def send(self, stream: int, number: int, prompt_tokens: int, output_tokens: int) -> Request:
+        wanted = {"max_tokens": output_tokens, "stream": True, "ignore_eos": True}
+        names = {entry.get("name") for entry in self.model_inputs()}
+        given = {name: value for name, value in wanted.items() if name in names}
+        parameters = {name: value for name, value in wanted.items() if name not in names}
+        body = {"text_input": prompt(stream, number, prompt_tokens), **given, "parameters": parameters}
+        return self._stream(stream, f"/v2/models/{self.model}/generate_stream", body)
+
+
+class Infer(_V2):
+    """Tensors of the v2 protocol, for models of any kind: each input as the model's metadata says it.
+
+    Open sizes are 1, but for the last, which is the prompt's tokens. Whole numbers are drawn from 0 and 1, and text is a prompt.
+    """
+
+    def send(self, stream: int, number: int, prompt_tokens: int, output_tokens: int) -> Request:
+        try:
+            body = {"inputs": [tensor(entry, stream, number, prompt_tokens) for entry in self.model_inputs()]}
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            now = time.monotonic_ns()
+            return Request(stream, now, (), now, 0, False, f"the model's inputs cannot be made: {error}")
+        sent, failed = time.monotonic_ns(), ""
+        try:
+            answer = self.client.post(f"/v2/models/{self.model}/infer", json={**body, **self.request})
+            if answer.status_code != 200:
+                failed = f"status {answer.status_code}: {answer.text[:200]}"
+        except Exception as error:  # as above
+            failed = f"{type(error).__name__}: {error}"
+        done = time.monotonic_ns()
+        return Request(stream, sent, () if failed else (done,), done, 0, True, failed)
 
 
 class OpenAI(_Http):
@@ -129,7 +175,7 @@ class OpenAI(_Http):
     def send(self, stream: int, number: int, prompt_tokens: int, output_tokens: int) -> Request:
         body = {
             "model": self.model,
-            "prompt": _prompt(stream, number, prompt_tokens),
+            "prompt": prompt(stream, number, prompt_tokens),
             "max_tokens": output_tokens,
             "stream": True,
             "stream_options": {"include_usage": True},
@@ -141,11 +187,7 @@ class OpenAI(_Http):
         return None
 
 
-DRIVERS: dict[str, type[KServe] | type[OpenAI]] = {"kserve": KServe, "openai": OpenAI}
-
-
-def _prompt(stream: int, number: int, tokens: int) -> str:
-    return f"{stream}.{number} " + WORD * (tokens - 1)
+DRIVERS: dict[str, type[Generate] | type[Infer] | type[OpenAI]] = {"kserve": Generate, "infer": Infer, "openai": OpenAI}
 
 
 def _events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:

@@ -22,7 +22,7 @@ def serving_findings(calls: Sequence[CallParts]) -> tuple[Finding, ...]:
 
 
 def _behind(calls: Sequence[CallParts]) -> Iterator[Finding]:
-    latency = sum(call.latency_ns * call.call.rows for call in calls)
+    latency = sum(call.latency_ns * call.call.rows for call in calls if call.latency_ns is not None)
     for program, ns in wait_behind(calls).items():
         if not latency or ns < LEAST_SHARE * latency:
             continue
@@ -51,7 +51,7 @@ def _typical(calls: Sequence[CallParts], program: str, of_it: bool) -> float:
 def _alone(calls: Sequence[CallParts]) -> Iterator[Finding]:
     for program in dict.fromkeys(call.call.program for call in calls):
         mine = [call for call in calls if call.call.program == program]
-        alone = [a for a, b in pairwise(mine) if a.call.rows == 1 and b.arrived_ns < a.started_ns]
+        alone = [a for a, b in pairwise(mine) if a.call.rows == 1 and _had_arrived(b, a.started_ns)]
         if len(alone) > LEAST_SHARE * len(mine):
             ns = sum(call.finished_ns - call.started_ns for call in alone)
             yield Finding(
@@ -66,8 +66,12 @@ def _alone(calls: Sequence[CallParts]) -> Iterator[Finding]:
             )
 
 
+def _had_arrived(call: CallParts, time_ns: int) -> bool:
+    return call.arrived_ns is not None and call.arrived_ns < time_ns
+
+
 def _gaps(calls: Sequence[CallParts]) -> Iterator[Finding]:
-    lost = [idle for call, following in pairwise(calls) if (idle := call.idle_after_ns) and following.arrived_ns < call.finished_ns]
+    lost = [idle for call, following in pairwise(calls) if (idle := call.idle_after_ns) and _had_arrived(following, call.finished_ns)]
     span = calls[-1].finished_ns - calls[0].started_ns if calls else 0
     if span and sum(lost) >= LEAST_SHARE * span:
         yield Finding(

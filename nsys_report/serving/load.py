@@ -46,6 +46,11 @@ class Figures:
     def tokens_per_s(self) -> float | None:
         return self.tokens * 1e9 / self.wall_ns if self.wall_ns and self.tokens else None
 
+    @property
+    def requests_per_s(self) -> float | None:
+        """Of those that succeeded."""
+        return (self.requests - self.failed) * 1e9 / self.wall_ns if self.wall_ns else None
+
 
 @dataclass(frozen=True, slots=True)
 class ServerTimes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nsys_report.errors import UsageError
 
-WRITTEN = "decode:PREFIX:STEPS[:STREAMS], prefill:PREFIX:CHUNKS, or prompts:TOKENS:ROUNDS:STREAMS"
+WRITTEN = "decode:PREFIX:STEPS[:STREAMS], prefill:PREFIX:CHUNKS, or prompts:TOKENS:ROUNDS:STREAMS (STREAMS also as 1,2,4)"
 MOST = 10**7
 ONE_TOKEN = 1
 PROMPT_OUTPUT = 16
@@ -28,6 +28,14 @@ class Workload:
     output_tokens: int
     rounds: int
     streams: int
+
+
+def parse_workloads(written: str) -> list[Workload]:
+    """Reads the written form, in which STREAMS may be several: `decode:512:64:1,2,4` is three workloads. Raises UsageError."""
+    stem, colon, streams = written.rpartition(":")
+    if "," not in streams:
+        return [parse_workload(written)]
+    return [parse_workload(f"{stem}{colon}{number}") for number in streams.split(",")]
 
 
 def parse_workload(written: str) -> Workload:
