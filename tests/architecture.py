@@ -92,7 +92,7 @@ NSYS_REPORT: dict[str, str] = {
     "history/": "errors.py units.py stepbench/result.py session.py | filelock ruptures numpy",
     "profiling/hook/": "| jax",
     "profiling/": "errors.py capture/ session.py profiling/hook/ | pyarrow",
-    "serving/": "errors.py units.py fact.py capture/session.py findings/model.py profiling/ | httpx numpy pyarrow",
+    "serving/": "errors.py units.py fact.py analysis/arrays/ capture/session.py findings/model.py profiling/ | httpx numpy pyarrow",
     # What renders takes the finished report, and computes nothing.
     "reports/model.py": "units.py fact.py findings/model.py",
     "reports/arrays.py": "| numpy pyarrow",
@@ -109,7 +109,7 @@ NSYS_REPORT: dict[str, str] = {
     # What builds chooses what is shown.
     "reports/": "hlo_mapping/__init__.py units.py fact.py capture/model.py capture/health.py"
     " analysis/ analysis/times/ analysis/roofline/ analysis/budget/ findings/ session.py comparison/model.py history/"
-    " profiling/passes.py serving/ | numpy pyarrow",
+    " profiling/gpu.py profiling/passes.py profiling/record.py serving/ | numpy pyarrow",
     "reports/pictures/": "units.py joined.py analysis/roofline/ceilings.py session.py reports/ reports/arrays.py reports/lanes.py"
     " | numpy pyarrow",
     "reports/figures/": "units.py reports/palette.py reports/scales.py reports/export.py reports/pictures/model.py | matplotlib numpy",

@@ -79,6 +79,7 @@ def command(
     """
     from nsys_report.profiling.command import Plan
     from nsys_report.profiling.environment import rank_of
+    from nsys_report.profiling.record import prepare
     from nsys_report.profiling.tool import find_nsys
     from nsys_report.profiling.window_spec import parse_window
 
@@ -95,7 +96,7 @@ def command(
         _announce(plans, dry_run)
         if dry_run:
             return 0
-        found = _conditions(limit, warm, named)
+        found = prepare(limit, warm, named, _say)
         runs = [_run(plan, found) for plan in plans]
         if rank in (None, 0):
             _report(runs, found, paths)
@@ -135,7 +136,8 @@ def _folder(keep: Path | None, rank: int | None, dry_run: bool) -> Iterator[Path
         with tempfile.TemporaryDirectory(prefix="nsys-report-") as made:
             yield Path(made) / "run"
         return
-    folder = keep if rank is None else keep / f"rank_{rank}"
+    # absolute, since XLA and the hook write there from wherever the program has gone
+    folder = keep.absolute() if rank is None else keep.absolute() / f"rank_{rank}"
     if folder.is_dir() and any(folder.iterdir()):
         raise click.UsageError(f"{folder}: not empty; a run is kept in a new or an empty directory")
     yield folder
@@ -152,18 +154,6 @@ def _announce(plans: list[Plan], to_stdout: bool) -> None:
         setting = " ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(ours.items()))
         for words in (plan.profile_command(), plan.export_command()):
             click.echo(f"{setting} {shlex.join(words)}" if "profile" in words[:2] else shlex.join(words), err=not to_stdout)
-
-
-def _conditions(limit_s: float, wants_warmth: bool, labels: Mapping[str, str]) -> Conditions:
-    """Waits for an idle GPU, warms it, and reads its state."""
-    from nsys_report.profiling import gpu
-    from nsys_report.profiling.record import conditions
-
-    gauge = gpu.find_gauge()
-    idleness = gpu.Idleness()
-    if gauge is not None and limit_s:
-        idleness = gpu.Gate(gauge, say=_say).wait(limit_s)
-    return conditions(gauge, idleness, wants_warmth and gauge is not None and gpu.warm(), labels)
 
 
 def _run(plan: Plan, found: Conditions) -> Run:
@@ -212,10 +202,10 @@ def _analyze(run: Run) -> Analysis:
 
 def _notices(runs: list[Run], found: Conditions) -> list[Notice]:
     from nsys_report.reports.model import Notice
+    from nsys_report.reports.run_page import contended_notices
 
     notices = [Notice("run-remark", remark) for run in runs for remark in run.remarks]
-    if found.idleness.contended:
-        notices.append(Notice("contended", f"Others used the GPU: {found.idleness.words}", "capture again when it is idle"))
+    notices += contended_notices(found.idleness)
     inside = runs[0].program.get("compiles_in_window", 0)
     if inside:
         notices.append(Notice("compiled-in-window", f"{inside} programs were compiled inside the window", "skip more executions: skip=N"))

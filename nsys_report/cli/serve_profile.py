@@ -87,6 +87,7 @@ def command(
         folder = keep or Path(made)
         folder.mkdir(parents=True, exist_ok=True)
         served, analysis, joined = _profile(chosen, parsed, folder, nsys_path, wait_s)
+        _keep_record(served, chosen, folder)
         _deliver(served, analysis, joined, options)
     return 1 if any(f.failed for f in served.measured) else 0
 
@@ -131,6 +132,9 @@ def _fields(given: Any) -> dict[str, Any]:
 def _profile(
     chosen: Mapping[str, Any], workloads: list[Workload], folder: Path, nsys_path: Path | None, wait_s: float
 ) -> tuple[Served, Analysis | None, Joined | None]:
+    from dataclasses import replace
+
+    from nsys_report.profiling.record import prepare
     from nsys_report.serving.drivers import DRIVERS
     from nsys_report.serving.profile import load_timed, serving
 
@@ -140,8 +144,9 @@ def _profile(
         if chosen["mode"] == "nsys":
             return _recorded(driver, server, chosen, workloads, folder, nsys_path, wait_s)
         with serving(driver, server, os.environ, folder / "server.log", chosen["ready"], None):
-            _wait_for_idleness(wait_s)
-            return load_timed(driver, workloads, chosen["repeats"]), None, None
+            found = prepare(wait_s, False, {}, _say)
+            served = load_timed(driver, workloads, chosen["repeats"])
+            return replace(served, conditions=found), None, None
 
 
 def _recorded(
@@ -176,7 +181,10 @@ def _run_under(
     session: Session, driver: Driver, server: list[str], chosen: Mapping[str, Any], workloads: list[Workload], folder: Path, wait_s: float
 ) -> tuple[Served, Path]:
     """One life of the server under nsys: what came of the load, and the export."""
+    from dataclasses import replace
+
     from nsys_report.profiling.environment import program_environment
+    from nsys_report.profiling.record import prepare
     from nsys_report.profiling.window_spec import WindowSpec
     from nsys_report.serving.profile import export, load_recorded, serving
 
@@ -184,9 +192,9 @@ def _run_under(
     dump.mkdir()
     environment = {**os.environ, **program_environment(os.environ, dump, folder / "program_{pid}.json", WindowSpec())}
     with serving(driver, server, environment, folder / "server.log", chosen["ready"], session):
-        _wait_for_idleness(wait_s)
+        found = prepare(wait_s, False, {}, _say)
         served = load_recorded(driver, workloads, chosen["repeats"], session.recording(environment))
-    return served, export(session)
+    return replace(served, conditions=found), export(session)
 
 
 def _lay_over(capture: Path, dump: Path | None, chosen: Mapping[str, Any], options: Mapping[str, Any]) -> int:
@@ -226,10 +234,23 @@ def _deliver(served: Served, analysis: Analysis | None, joined: Joined | None, o
 
     made_by = f"nsys-report {__version__}"
     parts = build_report([analysis], made_by, TOP).parts if analysis is not None else ()
-    part = serving_part(served.measured, served.server, joined, _floor(analysis))
+    part = serving_part(served, joined, _floor(analysis))
     analyses = {parts[0].name: analysis} if analysis is not None else {}
     wanted = [(output, path) for output in OUTPUTS if (path := options.get(output.key)) is not None]
     deliver(Finished(Report((part, *parts), None, made_by), analyses), wanted)
+
+
+def _keep_record(served: Served, chosen: Mapping[str, Any], folder: Path) -> None:
+    """How it was served, beside what is kept."""
+    from nsys_report.profiling.record import surroundings, write
+
+    if served.conditions is not None:
+        asked = {key: chosen[key] for key in ("server", "model", "driver", "workload", "mode", "repeats")}
+        write({**surroundings(served.conditions), **asked}, folder)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
 
 
 def _floor(analysis: Analysis | None) -> float | None:
@@ -238,12 +259,3 @@ def _floor(analysis: Analysis | None) -> float | None:
     made = [row for row in rows if row["floor_tokens_per_s"]]
     floor = max(made, key=lambda row: row["total_ns"], default={"floor_tokens_per_s": None})["floor_tokens_per_s"]
     return float(floor) if floor else None
-
-
-def _wait_for_idleness(limit_s: float) -> None:
-    from nsys_report.profiling import gpu
-
-    gauge = gpu.find_gauge() if limit_s else None
-    if gauge is not None:
-        found = gpu.Gate(gauge, say=lambda text: click.echo(text, err=True)).wait(limit_s)
-        click.echo(f"the GPU is {found.words}", err=True)

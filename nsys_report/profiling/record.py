@@ -6,12 +6,13 @@ import json
 import platform
 import shlex
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from nsys_report.profiling import gpu
 from nsys_report.profiling.gpu import Gauge, Idleness
 from nsys_report.profiling.run import Run
 
@@ -29,6 +30,13 @@ class Conditions:
     driver: str | None = None
     commit: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def prepare(limit_s: float, wants_warmth: bool, labels: Mapping[str, str], say: Callable[[str], None]) -> Conditions:
+    """Waits for an idle GPU for `limit_s` seconds at most (0: does not look), warms it, and reads clocks, driver and source."""
+    gauge = gpu.find_gauge()
+    idleness = gpu.Gate(gauge, say=say).wait(limit_s) if gauge is not None and limit_s else Idleness()
+    return conditions(gauge, idleness, wants_warmth and gauge is not None and gpu.warm(), labels)
 
 
 def conditions(gauge: Gauge | None, idleness: Idleness, warmed: bool, labels: Mapping[str, str]) -> Conditions:
@@ -49,8 +57,7 @@ def _commit() -> str | None:
 def document(run: Run, found: Conditions, flags: str) -> dict[str, Any]:
     """Everything of the run, also what names the machine: the file stays with who made it."""
     return {
-        "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "host": platform.node(),
+        **surroundings(found),
         "command": shlex.join(run.plan.profile_command()),
         "nsys": run.plan.nsys.words,
         "nsys_path": run.plan.nsys.path,
@@ -59,6 +66,16 @@ def document(run: Run, found: Conditions, flags: str) -> dict[str, Any]:
         "graph_mode": run.plan.graph_mode,
         "exit_code": run.exit_code,
         "xla_flags": flags,
+        "program": dict(run.program),
+        "remarks": list(run.remarks),
+    }
+
+
+def surroundings(found: Conditions) -> dict[str, Any]:
+    """The machine and the source before a run, as the file holds them."""
+    return {
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "host": platform.node(),
         "labels": dict(found.labels),
         "contended": found.idleness.contended,
         "utilization_percent": found.idleness.utilization,
@@ -67,8 +84,6 @@ def document(run: Run, found: Conditions, flags: str) -> dict[str, Any]:
         "gpus": [dict(gpu) for gpu in found.gpus],
         "driver": found.driver,
         "commit": found.commit,
-        "program": dict(run.program),
-        "remarks": list(run.remarks),
     }
 
 
@@ -88,11 +103,18 @@ def shown(document: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("recorded", f"{document['window']}, traced {document['traces']}, graphs by {document['graph_mode']}"),
         ("tool", document["nsys"]),
         ("JAX", program.get("jax") and f"{program['jax']}, jaxlib {program.get('jaxlib')}"),
+        ("compiled", compiled),
+        ("compilation cache", _cache_words(program)),
+    ]
+    return [*((name, value) for name, value in rows if value), *shown_surroundings(document)]
+
+
+def shown_surroundings(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The same of the machine and the source alone."""
+    rows = [
         ("driver", document["driver"]),
         ("GPU before the run", _gpu_words(document["gpus"])),
         ("other work", _idle_words(document)),
-        ("compiled", compiled),
-        ("compilation cache", _cache_words(program)),
         ("commit", document["commit"]),
         *((f"label {name}", value) for name, value in document["labels"].items()),
     ]

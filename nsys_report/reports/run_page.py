@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from nsys_report.fact import Fact
+from nsys_report.profiling.gpu import Idleness
 from nsys_report.profiling.passes import PassPair
 from nsys_report.reports.budget_page import CATEGORIES
 from nsys_report.reports.model import Column, Notice, Part, Report, Row, Section, Table
@@ -20,9 +21,15 @@ BUDGET_COLUMNS = (
 )
 
 
+def contended_notices(idleness: Idleness) -> list[Notice]:
+    """Where others used the GPU."""
+    again = "capture again when it is idle"
+    return [Notice("contended", f"Others used the GPU: {idleness.words}", again)] if idleness.contended else []
+
+
 def with_run(report: Report, shown: Sequence[tuple[str, str]], notices: Iterable[Notice], passes: Sequence[PassPair] = ()) -> Report:
     """The report with a section on the run at its end, and the budgets of two passes before all else."""
-    facts = tuple(Fact(_slug(label), label, value) for label, value in shown)
+    facts = tuple(Fact(slug_of(label), label, value) for label, value in shown)
     last = Section("run", "The run", facts=facts)
     parts = tuple(_extended(part, tuple(notices), tuple(map(passes_section, passes)), last) for part in report.parts)
     return replace(report, parts=parts)
@@ -32,7 +39,8 @@ def _extended(part: Part, notices: tuple[Notice, ...], first: tuple[Section, ...
     return replace(part, notices=(*notices, *part.notices), sections=(*first, *part.sections, last))
 
 
-def _slug(label: str) -> str:
+def slug_of(label: str) -> str:
+    """The key of a row of the run."""
     return label.lower().replace(" ", "_")
 
 

@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from nsys_report.fact import Fact
+from nsys_report.profiling.record import shown_surroundings, surroundings
 from nsys_report.reports.model import Column, Notice, Part, Row, Section, Table
+from nsys_report.reports.run_page import contended_notices, slug_of
 from nsys_report.serving.calls import CallParts, Joined
 from nsys_report.serving.findings import serving_findings
 from nsys_report.serving.load import Figures, ServerTimes
+from nsys_report.serving.profile import Served
 from nsys_report.units import count, duration
 
 LOAD = (
@@ -67,28 +71,40 @@ ABOUT = (
 )
 
 
-def serving_part(
-    measured: Sequence[Figures], server: Mapping[str, ServerTimes | None], joined: Joined | None, floor_tokens_per_s: float | None
-) -> Part:
-    """One part of a report, from what was measured; `server` by a workload's written form."""
-    sections = [_load(measured, floor_tokens_per_s)]
-    if any(server.values()):
-        sections.append(_server(server))
+TRACING = {
+    "": (),
+    "idle": ("nsys had started the server, and did not record while these were measured.",),
+    "recording": ("These were measured while nsys recorded, which slows the server: --repeats 2 measures another round without.",),
+}
+
+
+def serving_part(served: Served, joined: Joined | None, floor_tokens_per_s: float | None) -> Part:
+    """One part of a report, from what was measured."""
+    measured = served.measured
+    sections = [_load(measured, floor_tokens_per_s, TRACING[served.tracing])] if measured else []
+    if any(served.server.values()):
+        sections.append(_server(served.server))
     if joined is not None:
         sections.append(_calls(joined))
+    if served.conditions is not None:
+        rows = shown_surroundings(surroundings(served.conditions))
+        sections.append(Section("run", "The run", facts=tuple(Fact(slug_of(label), label, value) for label, value in rows)))
     failures = [
         Notice("requests-failed", f"{f.failed} of {f.requests} requests of {f.workload.written} failed: {f.failures[0]}")
         for f in measured
         if f.failed
     ]
+    failures += contended_notices(served.conditions.idleness) if served.conditions is not None else []
     best = max((f for f in measured if f.tokens_per_s), key=lambda f: f.tokens_per_s or 0, default=None)
     said = f", at most {best.tokens_per_s:,.1f} tokens a second ({best.workload.written})" if best else ""
     headline = f"{count(sum(f.requests for f in measured))} requests in {count(len(measured))} workloads{said}"
+    if not measured and joined is not None:
+        headline = f"{count(len(joined.calls))} calls of a server's log, laid over a capture"
     found = serving_findings(joined.calls) if joined is not None else ()
     return Part("served", headline, notices=tuple(failures), findings=found, sections=tuple(sections))
 
 
-def _load(measured: Sequence[Figures], floor: float | None) -> Section:
+def _load(measured: Sequence[Figures], floor: float | None, tracing: Sequence[str]) -> Section:
     rows = [
         Row(
             (
@@ -105,7 +121,7 @@ def _load(measured: Sequence[Figures], floor: float | None) -> Section:
         for f in measured
     ]
     guessed = [f.workload.written for f in measured if f.tokens and not f.tokens_are_counted]
-    lines = ["Clients wait for each answer before they send the next request (closed loop)."]
+    lines = ["Clients wait for each answer before they send the next request (closed loop).", *tracing]
     if guessed:
         lines.append(f"The server does not say how many tokens it made of {', '.join(guessed)}: each piece of an answer is taken for one.")
     lines += [

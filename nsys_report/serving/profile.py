@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from nsys_report.errors import InputError
+from nsys_report.profiling.record import Conditions
 from nsys_report.profiling.tool import Nsys
 from nsys_report.serving.drivers import Driver
 from nsys_report.serving.load import Figures, ServerTimes, figures, run_workload, server_times
@@ -26,6 +28,10 @@ class Served:
 
     measured: tuple[Figures, ...]
     server: Mapping[str, ServerTimes | None]
+    tracing: Literal["", "idle", "recording"] = ""
+    """What nsys did to the server while it was measured: nothing, waited to record, or recorded."""
+    conditions: Conditions | None = None
+    """The GPU before the load; None where nothing was served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,8 @@ def load_recorded(driver: Driver, workloads: Sequence[Workload], repeats: int, r
     with recording:
         first = {workload.written: [run_workload(driver, workload)] for workload in workloads}
     rest = {workload.written: [run_workload(driver, workload) for _ in range(repeats - 1)] for workload in workloads}
-    return Served(tuple(figures(w, rest[w.written] or first[w.written]) for w in workloads), {})
+    measured = tuple(figures(w, rest[w.written] or first[w.written]) for w in workloads)
+    return Served(measured, {}, "idle" if repeats > 1 else "recording")
 
 
 def export(session: Session) -> Path:

@@ -18,8 +18,9 @@ from nsys_report.serving.calls import join_calls, wait_behind
 from nsys_report.serving.drivers import Request
 from nsys_report.serving.findings import serving_findings
 from nsys_report.serving.load import figures, server_times
+from nsys_report.serving.prompts import tensor
 from nsys_report.serving.timeline import Timeline, read_timeline
-from nsys_report.serving.workloads import Workload, parse_workload
+from nsys_report.serving.workloads import Workload, parse_workload, parse_workloads
 
 SERVER = Path(__file__).with_name("v2_server.py")
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -36,6 +37,24 @@ def test_workloads_by_their_written_form() -> None:
 def test_other_forms_are_refused(written: str) -> None:
     with pytest.raises(UsageError):
         parse_workload(written)
+
+
+def test_streams_may_be_several() -> None:
+    assert [w.written for w in parse_workloads("decode:512:64:1,2,4")] == ["decode:512:64:1", "decode:512:64:2", "decode:512:64:4"]
+    assert len(parse_workloads("prefill:8:2")) == 1
+    with pytest.raises(UsageError):
+        parse_workloads("decode:512:64:1,,4")
+
+
+def test_tensors_are_as_the_metadata_says() -> None:
+    ids = tensor({"name": "ids", "datatype": "INT64", "shape": [-1, -1]}, 0, 0, 5)
+    assert (ids["shape"], len(ids["data"]), set(ids["data"]) <= {0, 1}) == ([1, 5], 5, True)
+    assert tensor({"name": "x", "datatype": "FP32", "shape": [-1, 3]}, 0, 0, 5)["shape"] == [1, 3]
+    assert tensor({"name": "text", "datatype": "BYTES", "shape": [1]}, 2, 7, 3)["data"] == ["2.7 the the "]
+    with pytest.raises(ValueError, match="FP16"):
+        tensor({"name": "half", "datatype": "FP16", "shape": [1]}, 0, 0, 1)
+    with pytest.raises(ValueError, match="values"):
+        tensor({"name": "large", "datatype": "FP32", "shape": [1, 2**30]}, 0, 0, 1)
 
 
 def free_port() -> int:
@@ -61,6 +80,33 @@ def test_a_server_is_started_loaded_and_ended(driver: str, tmp_path: Path, capfd
         assert probe.connect_ex(("127.0.0.1", port)) != 0
     calls = read_timeline(tmp_path / "calls.log")  # with NUL bytes at its lines' ends
     assert calls.skipped == 0 and {call.program for call in calls.calls} == {"prefill", "decode"}
+
+
+def test_any_model_is_asked_with_tensors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("V2_SERVER_MODEL", "numpy")
+    port, target = free_port(), tmp_path / "r.json"
+    options = ["--server", f"{sys.executable} {SERVER} {port}", "--url", f"http://127.0.0.1:{port}", "--model", "small", "--wait", "0"]
+    asked = ["serve-profile", *options, "--driver", "infer"]
+    assert run([*asked, "--workload", "prompts:4:3:1,2", "--repeats", "1", "--json", str(target)]) == 0
+    (part,) = json.loads(target.read_text())["captures"]
+    rows = part["sections"][0]["tables"]["load"]["rows"]
+    # one and two streams of three requests; a tensor is no token
+    assert [(row["streams"], row["requests"], row["failed"], row["tokens"]) for row in rows] == [(1, 3, 0, None), (2, 6, 0, None)]
+    assert all(row["requests_per_s"] > 0 and row["tokens_per_s"] is None for row in rows)
+    assert run([*asked, "--workload", "decode:4:3"]) == 2
+
+
+def test_a_request_takes_the_users_own_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("V2_SERVER_MODEL", "numpy")
+    port, target, kept = free_port(), tmp_path / "r.json", tmp_path / "kept"
+    options = ["--server", f"{sys.executable} {SERVER} {port}", "--url", f"http://127.0.0.1:{port}", "--model", "small", "--wait", "0"]
+    asked = ["serve-profile", *options, "--workload", "decode:4:9", "--repeats", "1", "--keep", str(kept), "--json", str(target)]
+    assert run([*asked, "--request", '{"max_tokens": 2}']) == 0
+    (part,) = json.loads(target.read_text())["captures"]
+    assert part["sections"][0]["tables"]["load"]["rows"][0]["tokens"] == 2
+    record = json.loads((kept / "run.json").read_text())
+    assert record["workload"] == ["decode:4:9"] and record["contended"] is None
+    assert run([*asked, "--request", "[1]"]) == 2
 
 
 @pytest.mark.parametrize("fails", ["", "strings"])
@@ -167,9 +213,26 @@ def test_a_call_falls_into_its_parts(tmp_path: Path) -> None:
     joined = join_calls(log, executions((160, 180), (185, 200), (260, 290)), SESSION)
     first = joined.calls[0]
     assert (first.batching_ns, first.queueing_ns, first.before_ns, first.device_ns, first.after_ns) == (20, 30, 10, 35, 10)
-    assert (first.idle_after_ns, first.executions, first.latency_ns) == (60, (0, 1), 110)
+    assert (first.idle_after_ns, first.executions, first.latency_ns, first.between_ns) == (60, (0, 1), 110, 5)
+    assert first.row_batching_ns == [20, 0]
     # the log may move by -10 (call 1 ends at 290) to +10 (both first executions)
     assert (joined.shift_ns, joined.error_ns, joined.outside) == (0, 10.0, 0)
+
+
+def test_parts_of_a_row_add_up_to_its_latency(tmp_path: Path) -> None:
+    # the execution outlasts its call, and the second row arrives while the call runs already
+    log = timeline(tmp_path, ("decode", 2, [1100, 1160], 1150, 1210), ("decode", 1, [], 1250, 1300))
+    joined = join_calls(log, executions((160, 240), (255, 290)), SESSION)
+    first, second = joined.calls
+    parts = (first.queueing_ns, first.before_ns, first.device_ns, first.between_ns, first.after_ns)
+    assert parts == (0, 10, 50, 0, 0) and first.batching_ns == 50
+    assert first.latency_ns == 110 == first.batching_ns + sum(part or 0 for part in parts)
+    assert (second.batching_ns, second.queueing_ns, second.latency_ns, second.row_batching_ns) == (None, None, None, [])
+
+
+def test_executions_within_two_calls_at_once_are_said(tmp_path: Path) -> None:
+    log = timeline(tmp_path, ("a", 1, [1100], 1100, 1200), ("b", 1, [1120], 1120, 1180))
+    assert join_calls(log, executions((110, 115), (130, 140), (190, 195)), SESSION).shared == 1
 
 
 def test_a_log_whose_clock_is_off_is_moved_into_the_room_that_executions_leave(tmp_path: Path) -> None:

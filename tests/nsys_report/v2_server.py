@@ -108,14 +108,27 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
-        found = {"/v2/models/small/ready": {}, "/v1/models": {"data": []}, "/v2/models/small/stats": {"model_stats": [MODEL.stats()]}}
+        inputs = [{"name": "max_tokens", "datatype": "INT32", "shape": [1]}, {"name": "x", "datatype": "FP32", "shape": [-1, -1, 2]}]
+        found = {
+            "/v2/models/small": {"name": "small", "inputs": inputs},
+            "/v2/models/small/ready": {},
+            "/v1/models": {"data": []},
+            "/v2/models/small/stats": {"model_stats": [MODEL.stats()]},
+        }
         self.reply(200 if self.path in found else 404, json.dumps(found.get(self.path, {"error": "no such path"})).encode())
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.path == "/v2/models/small/generate_stream":
-            tokens = body["parameters"]["max_tokens"]
+            # max_tokens is an input of this model, so that it stands in the body itself
+            tokens = body["max_tokens"]
             events = ({"text_output": text} for text in iter(MODEL.ask(body["text_input"], tokens).get, None))
+        elif self.path == "/v2/models/small/infer":
+            (tokens, x) = body["inputs"]
+            assert (tokens["shape"], x["shape"], len(x["data"])) == ([1], [1, 4, 2], 8)
+            next(iter(MODEL.ask("one", 1).get, None))
+            self.reply(200, b'{"outputs": []}')
+            return
         elif self.path == "/v1/completions":
             tokens = body["max_tokens"]
             pieces = iter(MODEL.ask(body["prompt"], tokens).get, None)
