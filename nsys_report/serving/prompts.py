@@ -24,8 +24,9 @@ def prompt(stream: int, number: int, tokens: int) -> str:
 def tensor(entry: Mapping[str, Any], stream: int, number: int, tokens: int) -> dict[str, Any]:
     """An input as JSON, alike for the same stream and number: whole numbers of 0 and 1, reals below 1, or a prompt.
 
-    Open sizes are 1, but for the last one, which is `tokens` unless it is the first of all: that is the batch. Raises KeyError or ValueError where the entry says no name, shape
-    and type, is too large, or is of a type that JSON does not carry (the v2 protocol sends FP16 and BF16 as binary data alone).
+    Open sizes are 1, but for the last one, which is `tokens` unless it is the first of all: that is the batch. Raises KeyError or
+    ValueError where the entry says no name, shape and type, is too large, or is of a type that JSON does not carry (the v2 protocol
+    sends FP16 and BF16 as binary data alone).
     """
     sizes = [int(size) for size in entry["shape"]]
     open_sizes = [place for place, size in enumerate(sizes) if size < 0]
