@@ -1,4 +1,4 @@
-"""The way in from Python: one call reads, cuts, joins and analyses a capture; the result shows itself in Jupyter."""
+"""The way in from Python: one call reads, cuts, joins and analyzes a capture; the result shows itself in Jupyter."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def analyze(
     show_paths: bool = False,
     progress: Progress | None = None,
 ) -> Analysis:
-    """Reads a capture, joins it to what XLA dumped in the same run, and analyses it.
+    """Reads a capture, joins it to what XLA dumped in the same run, and analyzes it.
 
     `ceilings` gives measured or nominal in GB/s, bf16, tf32, f32, fp8 or int8 in TFLOPS; `ceilings_file` is a
     table of GPUs that comes before the built-in one; `what_if` names scenarios such as `weights=int8` that the

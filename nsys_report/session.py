@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import pickle
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
 
 if TYPE_CHECKING:
     from nsys_report.analysis.results import AnalysisResults
@@ -34,3 +37,16 @@ class Session:
     def named(self, name: str) -> Self:
         """The same under another name."""
         return replace(self, name=name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Packed small, so that one process can analyze a capture and another lay many together: what follows from the rest is left out
+        (View, and the instructions of Program, which its text gives again), and the rest is compressed."""
+        state = pickle.dumps(tuple(getattr(self, field.name) for field in fields(self)), pickle.HIGHEST_PROTOCOL)
+        return _unpacked, (type(self), _CODEC.compress(state, asbytes=True), len(state))
+
+
+_CODEC = pa.Codec("zstd", compression_level=9)
+
+
+def _unpacked(kind: type[Session], packed: bytes, size: int) -> Session:
+    return kind(*pickle.loads(_CODEC.decompress(packed, size, asbytes=True)))

@@ -83,7 +83,7 @@ NSYS_REPORT: dict[str, str] = {
     " analysis/idle/ | numpy pyarrow",
     "findings/rules/": "hlo_mapping/__init__.py units.py words.py fact.py capture/health.py joined.py analysis/ analysis/arrays/"
     " analysis/times/ analysis/idle/ findings/ | numpy pyarrow",
-    "session.py": "capture/health.py joined.py analysis/ findings/",
+    "session.py": "capture/health.py joined.py analysis/ findings/ | pyarrow",
     "pipeline.py": "hlo_mapping/__init__.py errors.py paths.py role_files.py capture/ executions/ joined.py analysis/"
     " analysis/roofline/ceilings.py findings/rules/apply.py session.py | pyarrow",
     "selection.py": "errors.py units.py joined.py analysis/ findings/ findings/rules/ session.py | numpy pyarrow",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from hlo_mapping.dump import files
 from hlo_mapping.dump.thunks import Thunk, read_thunk_metadata, read_thunk_sequence, walk, with_instructions
@@ -33,6 +34,16 @@ class Program:
     directory: Path
     files: Mapping[str, Path] = field(default_factory=dict, compare=False, repr=False)
     """Its files by suffix (see hlo_mapping.dump.files)."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Carried across processes with its module's text, a third of the module's size, which is parsed again when it arrives."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        text = (self.module.text, self.module.source) if self.module is not None and self.module.text else None
+        return _carried, ({**values, "module": None} if text else values, text)
+
+
+def _carried(values: dict[str, Any], text: tuple[str, str] | None) -> Program:
+    return Program(**{**values, "module": parse_module(*text)} if text else values)
 
 
 def load_program(number: int, name: str, directory: Path, found: Mapping[str, Path]) -> Program:

@@ -119,6 +119,10 @@ class View:
         """The rows of work that belongs to an execution, complete or not."""
         return np.flatnonzero(self.work & (self.execution >= 0))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Carried across processes as what it was made from."""
+        return make_view, (self.joined,)
+
     def on(self, device: int) -> Ints | slice:
         """What picks the activities of a device out of a column."""
         return np.flatnonzero(self.device == device) if len(self.devices) > 1 else slice(None)
