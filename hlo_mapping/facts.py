@@ -25,7 +25,7 @@ from hlo_mapping.launch_costs import launch_costs
 from hlo_mapping.phases import phases
 from hlo_mapping.program_kind import ProgramKind, program_kind
 
-UNFORESEEN = (ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
+UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, StopIteration, TypeError, ValueError)
 """What reading text of a form that no rule expects may raise."""
 
 

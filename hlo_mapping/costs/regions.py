@@ -108,7 +108,7 @@ def _concatenated(graph: Graph, node: int, position: int, dimensions: tuple[int,
 
 
 def _reduced(dimensions: tuple[int, ...], box: Box, source: tuple[int, ...]) -> Box | None:
-    if len(source) != len(box) + len(dimensions):
+    if len(source) != len(box) + len(dimensions) or not {*dimensions} <= {*range(len(source))}:
         return None
     kept = iter(box)
     return tuple((0, size) if axis in dimensions else next(kept) for axis, size in enumerate(source))

@@ -161,6 +161,9 @@ COPY_KINDS = {
 }
 """ENUM_CUDA_MEMCPY_OPER by id, the same from 2023.4 to 2026.4; ids are stable where symbol names are not."""
 
+MIGRATIONS = tuple(kind for kind in COPY_KINDS.values() if kind.startswith("UVM"))
+"""Copies that unified memory makes by itself."""
+
 MEMORY_KINDS = {0: "pageable", 1: "pinned", 2: "device", 3: "array", 4: "managed", 5: "device static", 6: "managed static", 7: "unknown"}
 """ENUM_CUDA_MEM_KIND by id: nsys's own numbering, one off CUPTI's."""
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from nsys_report.capture.activities import process_id
 from nsys_report.capture.arrays import Flags, Ints, distinct, flat, integers, lookup, rows_with
+from nsys_report.capture.catalogue import MIGRATIONS
 from nsys_report.capture.health_items import (
     GraphMode,
     HealthItem,
@@ -19,13 +20,14 @@ from nsys_report.capture.health_items import (
     diagnostic_items,
     kernel_items,
     lost_items,
-    nested_items,
     omitted_items,
     other_items,
     overhead_items,
+    place_items,
     range_items,
     window_items,
 )
+from nsys_report.capture.health_launches import WithoutCall, unlaunched_items
 from nsys_report.capture.model import Capture
 
 LAUNCH_QUEUE = 1024
@@ -96,14 +98,17 @@ def health(capture: Capture) -> Health:
     cut, lost = _cut_and_lost(judged & missing, calls.start > _last_launch(capture), int(judged.sum()))
     modules, ranges, silent = _xla_ranges(capture, calls)
     early = _early_kernels(capture)
-    nested = _launched_on_device(capture)
-    unlaunched = capture.activities.column("launch_thread").null_count - nested
+    alone = _without_call(capture)
+    unlaunched = alone.before + alone.unrecorded + alone.unnamed
+    unpaired = lost if alone.unrecorded + alone.unnamed >= lost else 0  # records are there, but which launch is theirs nobody says
+    lost -= unpaired
     found = (
         *kernel_items(kernels, mode, int(graphs.sum())),
-        *lost_items(ranges, silent, lost, int(judged.sum()), cut),
+        *lost_items(ranges.with_thread, silent, lost, int(judged.sum()), cut),
         *range_items(capture, modules),
-        *window_items(cut, early, unlaunched, capture.activities.num_rows),
-        *nested_items(nested),
+        *place_items(ranges.all, ranges.all - ranges.with_thread, ranges.open),
+        *window_items(cut, early),
+        *unlaunched_items(alone, unpaired, capture.activities.num_rows),
         *omitted_items(capture),
         *clock_items(capture),
         *overhead_items(capture),
@@ -114,15 +119,32 @@ def health(capture: Capture) -> Health:
     return Health(found, mode, kernels, modules, silent, lost, unlaunched, cut, early)
 
 
-def _launched_on_device(capture: Capture) -> int:
-    """Graph nodes without an API call amid others that have one: bodies of a graph's loops and branches, which the device launches."""
+def _without_call(capture: Capture) -> WithoutCall:
+    """Activities without an API call, each counted under the reason that the capture itself gives.
+
+    Pages of unified memory move without a call; graph nodes amid others that have one are bodies of a graph's loops and branches, which the
+    device launches; what begins before the first call was launched before recording began; an activity may name no call, or one that was
+    not recorded.
+    """
     work = capture.activities
-    if work.column("launch_thread").null_count in (0, work.num_rows):
-        return 0
-    silent = work.column("launch_thread").is_null()
-    first = pc.min(work.filter(pc.invert(silent)).column("start_ns"))
-    nodes = pc.and_(silent, work.column("graph_node_id").is_valid())
-    return int(pc.sum(pc.and_(nodes, pc.greater(work.column("start_ns"), first))).as_py() or 0)
+    silent = work.column("launch_thread").is_null().to_numpy()
+    if not silent.any():
+        return WithoutCall()
+    start = integers(work.column("start_ns"))
+    calls = capture.runtime.column("start_ns")
+    began = int(calls[0].as_py()) if len(calls) else int(start[-1]) + 1
+    migrated = np.zeros(len(silent), bool)
+    kinds = work.column("copy_kind")
+    migrated[np.concatenate([rows_with(kinds, kind) for kind in MIGRATIONS])] = True
+    nodes = work.column("graph_node_id").is_valid().to_numpy()
+    launched = start[nodes & ~silent]
+    nodes &= start > (launched.min() if len(launched) else start.max())
+    unnamed = work.column("correlation_id").is_null().to_numpy()
+    counts, rest = [], silent.copy()
+    for reason in (migrated, nodes, start < began, unnamed, rest):
+        counts.append(int((rest & reason).sum()))
+        rest = rest & ~reason
+    return WithoutCall(*counts)
 
 
 def _cut_and_lost(missing: Flags, is_late: Flags, launches: int) -> tuple[int, int]:
@@ -191,22 +213,39 @@ def _graph_mode(capture: Capture, graph_launches: Flags, missing: Flags) -> Grap
     return "node" if graph_launches.any() else "none"
 
 
-def _xla_ranges(capture: Capture, calls: _Calls) -> tuple[int, int, int]:
+@dataclass(frozen=True, slots=True)
+class _Ranges:
+    """XLA's module and thunk ranges: how many there are, how many name a thread, and how many lack an end that they must have had."""
+
+    all: int
+    with_thread: int
+    open: int
+
+
+def _xla_ranges(capture: Capture, calls: _Calls) -> tuple[int, _Ranges, int]:
     """XlaModule ranges; module and thunk ranges; those of them in which their thread made no API call."""
     text = flat(capture.nvtx.column("text"))
     texts = text.dictionary.to_pylist()
     if not texts:
-        return 0, 0, 0
+        return 0, _Ranges(0, 0, 0), 0
     codes = integers(text.indices, len(texts))
     module = np.array([*(t.startswith("XlaModule:") for t in texts), False])[codes]
     ours = module | np.array([*(t.startswith("Thunk:") for t in texts), False])[codes]
-    thread, start = integers(capture.nvtx.column("thread"))[ours], integers(capture.nvtx.column("start_ns"))[ours]
-    end = integers(capture.nvtx.column("end_ns"), np.iinfo(np.int64).max)[ours]
+    known = ours & capture.nvtx.column("thread").is_valid().to_numpy()
+    thread, start = integers(capture.nvtx.column("thread"))[known], integers(capture.nvtx.column("start_ns"))[known]
+    end = integers(capture.nvtx.column("end_ns"), np.iinfo(np.int64).max)[known]
     silent = 0
     for one in np.unique(thread):
         mine, times = thread == one, np.sort(calls.start[calls.thread == one])
         silent += int((np.searchsorted(times, end[mine]) == np.searchsorted(times, start[mine])).sum())
-    return int(module.sum()), int(ours.sum()), silent
+    endless = capture.nvtx.column("end_ns").is_null().to_numpy() & known & module
+    later = sum(int(endless[rows[:-1]].sum()) for rows in _by_thread(integers(capture.nvtx.column("thread")), known & module))
+    return int(module.sum()), _Ranges(int(ours.sum()), int(known.sum()), later), silent
+
+
+def _by_thread(thread: Ints, chosen: Flags) -> list[Ints]:
+    """The chosen rows of each thread, in their order."""
+    return [np.flatnonzero(chosen & (thread == one)) for one in distinct(thread[chosen])]
 
 
 def _early_kernels(capture: Capture) -> int:

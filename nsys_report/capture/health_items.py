@@ -48,7 +48,7 @@ class HealthItem:
     remedy: str = ""
 
 
-def _share(part: int, whole: int) -> str:
+def part_of(part: int, whole: int) -> str:
     share = 100 * part / whole if whole else 0.0
     return f"{share:.0f} %" if share >= 10 else f"{share:.1f} %" if share >= 0.1 else "under 0.1 %"
 
@@ -81,12 +81,12 @@ def lost_items(ranges: int, silent: int, lost: int, launches: int, cut: int) -> 
     )
     items = []
     if ranges and silent / ranges > LOST_RANGES_WARNING:
-        text = f"records were lost: {silent:,} of {ranges:,} XLA ranges ({_share(silent, ranges)}) hold no CUDA call at all"
+        text = f"records were lost: {silent:,} of {ranges:,} XLA ranges ({part_of(silent, ranges)}) hold no CUDA call at all"
         items.append(HealthItem("lost-records", "fatal" if silent / ranges > LOST_RANGES_FATAL else "warning", text, remedy))
     if lost:
         share = lost / launches
         severity: Severity = "fatal" if share > LOST_LAUNCHES_FATAL else "warning" if share > LOST_LAUNCHES_WARNING else "info"
-        text = f"{lost:,} of {launches:,} kernel and graph launches ({_share(lost, launches)}) left no GPU record"
+        text = f"{lost:,} of {launches:,} kernel and graph launches ({part_of(lost, launches)}) left no GPU record"
         items.append(HealthItem("lost-launches", severity, text, remedy))
     if not items and launches and not cut:
         items.append(HealthItem("lost-records", "ok", f"none of {launches:,} kernel and graph launches lacks its record"))
@@ -104,7 +104,25 @@ def range_items(capture: Capture, modules: int) -> list[HealthItem]:
     return [HealthItem("ranges", "ok", f"XLA's NVTX ranges are there: {modules:,} executions by their account")]
 
 
-def window_items(cut: int, early: int, unlaunched: int, activities: int) -> list[HealthItem]:
+def place_items(ranges: int, without_thread: int, without_end: int) -> list[HealthItem]:
+    """What XLA's ranges lack to say what ran within them."""
+    remedy = "export the report again with nsys export --type sqlite"
+    items = []
+    if without_thread:
+        text = (
+            f"{without_thread:,} of {ranges:,} XLA ranges name no thread: what was launched within them is unknown, and they are not used"
+        )
+        items.append(HealthItem("ranges-without-thread", "warning", text, remedy))
+    if without_end:
+        text = (
+            f"{without_end:,} of XLA's ranges have no end although others follow on their thread: what ran is told by where they begin, "
+            "and XLA's own time and the caller's cannot be told apart"
+        )
+        items.append(HealthItem("ranges-without-end", "warning", text, remedy))
+    return items
+
+
+def window_items(cut: int, early: int) -> list[HealthItem]:
     remedy = "wait for the device (block_until_ready) before cudaProfilerStart and before cudaProfilerStop"
     items = []
     if early:
@@ -113,31 +131,38 @@ def window_items(cut: int, early: int, unlaunched: int, activities: int) -> list
     if cut:
         text = f"recording stopped inside an execution: the last {cut:,} launches have no record yet"
         items.append(HealthItem("window-end", "warning", text, remedy))
-    if unlaunched:
-        share = _share(unlaunched, activities)
-        text = f"{unlaunched:,} of {activities:,} GPU activities ({share}) have no API call: launched before the window"
-        items.append(HealthItem("unlaunched", "warning" if unlaunched > 0.01 * activities else "info", text, remedy))
     return items
-
-
-def nested_items(nested: int) -> list[HealthItem]:
-    text = f"{nested:,} GPU activities were launched by the device, in loops and branches of CUDA graphs: no API call is theirs"
-    return [HealthItem("device-launched", "info", text)] if nested else []
 
 
 def omitted_items(capture: Capture) -> list[HealthItem]:
     omitted = capture.omitted
     facts = (
-        ("untimed", omitted.untimed, "GPU records without times were left out", "warning"),
-        ("impossible", omitted.impossible, "GPU records were left out: they last longer than the whole recording", "warning"),
-        ("overlapping", omitted.overlapping, "GPU records were left out: they lie over later launches of their own stream", "warning"),
-        ("oversized", omitted.oversized, "copies and memsets name more bytes than could be moved: their sizes are unknown", "warning"),
-        ("host-records", omitted.host_records, "API calls and NVTX ranges were left out: they lie at times that cannot be", "warning"),
-        ("reversed", omitted.reversed, "GPU records end before they start and count as zero long", "warning"),
-        ("without-process", omitted.without_process, "GPU records name no process, so their launches are unknown", "warning"),
-        ("without-name", omitted.without_name, "kernels have no name in the capture's string table", "warning"),
+        ("untimed", omitted.untimed, "GPU record", "without times, left out"),
+        ("impossible", omitted.impossible, "GPU record", "left out: longer than the whole recording, or at a time that cannot be"),
+        ("overlapping", omitted.overlapping, "GPU record", "left out: over later launches of the same stream"),
+        ("repeated", omitted.repeated, "GPU record", "in the export a second time, counted once"),
+        ("oversized", omitted.oversized, "copy or memset of more bytes than could be moved", "whose size is unknown"),
+        ("host-records", omitted.host_records, "API call or NVTX range", "left out: at a time that cannot be"),
+        ("host-repeated", omitted.host_repeated, "API call or NVTX range", "in the export a second time, counted once"),
+        ("reversed", omitted.reversed, "GPU record", "with an end before its start, counted as zero long"),
+        ("host-reversed", omitted.host_reversed, "API call or NVTX range", "with an end before its start, counted as zero long"),
+        ("without-process", omitted.without_process, "GPU record", "without a process, so that its launch is unknown"),
+        ("without-name", omitted.without_name, "kernel", "without a name in the capture's string table"),
     )
-    return [HealthItem(slug, severity, f"{count:,} {text}") for slug, count, text, severity in facts if count]  # type: ignore[arg-type]
+    return [HealthItem(slug, "warning", f"{_many(count, one)} {text}") for slug, count, one, text in facts if count]
+
+
+def _many(count: int, one: str) -> str:
+    """A number of records by their name, whose first word takes the plural."""
+    if count == 1:
+        return f"1 {one}"
+    return f"{count:,} {_PLURALS.get(one, one + 's')}"
+
+
+_PLURALS = {
+    "API call or NVTX range": "API calls or NVTX ranges",
+    "copy or memset of more bytes than could be moved": "copies or memsets of more bytes than could be moved",
+}
 
 
 def clock_items(capture: Capture) -> list[HealthItem]:
@@ -145,7 +170,11 @@ def clock_items(capture: Capture) -> list[HealthItem]:
     clocks = capture.info.clock_offset
     if clocks is None:
         return []
-    found = f"{clocks.early:,} GPU activities start before their launch call: the GPU's clock is early by {duration(clocks.offset_ns)}"
+    if clocks.offset_ns > 0:
+        found = f"{_many(clocks.misplaced, 'GPU record')} before the launch call: the GPU's clock is early by {duration(clocks.offset_ns)}"
+    else:
+        what = _many(clocks.misplaced, "result")
+        found = f"{what} on the host only after it had waited for them: the GPU's clock is late by {duration(-clocks.offset_ns)}"
     if clocks.is_corrected:
         text = f"{found}; the GPU's times were moved by that, and launch times are only as exact"
     else:
@@ -175,19 +204,19 @@ def _overhead_time(capture: Capture, sort: str, first: int, last: int) -> int:
 
 
 def _profiler_item(union: int, whole: int) -> HealthItem | None:
-    text = f"the profiler itself took {duration(union)} ({_share(union, whole)}) of the time between first and last GPU activity"
+    text = f"the profiler itself took {duration(union)} ({part_of(union, whole)}) of the time between first and last GPU activity"
     if union <= OVERHEAD_WARNING * whole:
         return HealthItem("overhead", "info", text) if union else None
     return HealthItem("overhead", "warning", text, "trace less: -t cuda,nvtx -s none --cpuctxsw=none, and warm up before the capture")
 
 
 def _queue_item(union: int, whole: int) -> HealthItem | None:
-    text = f"launches waited {duration(union)} ({_share(union, whole)}) for room in a full launch queue: the host runs ahead of the GPU"
+    text = f"launches waited {duration(union)} ({part_of(union, whole)}) for room in a full launch queue: the host runs ahead of the GPU"
     return HealthItem("launch-queue", "info", text) if union else None
 
 
 def _loading_item(union: int, whole: int) -> HealthItem | None:
-    text = f"the driver took {duration(union)} ({_share(union, whole)}) to compile or load code, as it does without a profiler"
+    text = f"the driver took {duration(union)} ({part_of(union, whole)}) to compile or load code, as it does without a profiler"
     return HealthItem("code-loading", "info", text, "warm up before the capture") if union else None
 
 
@@ -213,7 +242,7 @@ def other_items(capture: Capture) -> list[HealthItem]:
     if false:
         text = f"what the capture says of its GPU cannot be true and is not used: {', '.join(false)}"
         items.append(HealthItem("gpu-figures", "warning", text))
-    if not any(gpu.nominal_bytes_per_s for gpu in capture.info.gpus):
+    if "memoryBandwidth" not in false and not any(gpu.nominal_bytes_per_s for gpu in capture.info.gpus):
         text = "the capture does not describe its GPU: no nominal bandwidth"
         items.append(HealthItem("gpu", "warning", text, "give the ceilings: --ceiling nominal=GB/s --ceiling measured=GB/s"))
     processes = len(distinct(integers(capture.activities.column("process_id"))) if capture.activities.num_rows else ())

@@ -155,8 +155,14 @@ class Omitted:
     """Dropped: still running when later launches of their own stream ran, which a stream does not do."""
     oversized: int = 0
     """Kept without their size: more bytes than could be moved in the time."""
+    repeated: int = 0
+    """Dropped: an earlier record again, in all that tells records apart."""
     host_records: int = 0
     """Dropped: API calls and NVTX ranges at times that cannot be."""
+    host_repeated: int = 0
+    """Dropped: API calls and NVTX ranges that are an earlier one again."""
+    host_reversed: int = 0
+    """Kept with zero length: API calls and NVTX ranges whose end lay before their start."""
     reversed: int = 0
     """Kept with zero length: end lay before start."""
     without_process: int = 0
@@ -182,7 +188,7 @@ class CaptureInfo:
     """True when the export was filtered by table or time, so that absent rows prove nothing."""
     driver_version: str | None = None
     clock_offset: ClockOffset | None = None
-    """Where activities start before the call that launched them: by how much the GPU's clock is early; None where order holds."""
+    """By how much the GPU's clock is early or late where its times contradict the host's; None where order holds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from nsys_report.capture.catalogue import resolve
 from nsys_report.capture.device import context_devices, used_gpus
 from nsys_report.capture.model import ACTIVITY, GRAPH_NODES, SYNCHRONIZATIONS, Capture, CaptureInfo, Omitted
 from nsys_report.capture.parquet import ParquetSource
-from nsys_report.capture.plausibility import LATEST_NS, ClockOffset, clock_offset, over_later_launches, shifted
+from nsys_report.capture.plausibility import LATEST_NS, ClockOffset, clock_offset, outlasting, over_later_launches, shifted
+from nsys_report.capture.repeats import ACTIVITY_KEYS, without_repeats
 from nsys_report.capture.source import Source
 from nsys_report.capture.sqlite import SqliteSource
 from nsys_report.capture.sqlite_checks import EXPORT_HINT, unreadable
@@ -110,7 +111,7 @@ def _read(source: Source, progress: Progress, ranges: Ranges, everything: bool) 
     runtime, bad_calls = tables.read_runtime(source, strings)
     progress("reading kernels and copies", 0.2)
     work, omitted = _activities(source, strings, runtime)
-    work, omitted, clocks = _in_order(work, omitted)
+    work, omitted, clocks = _in_order(work, runtime, omitted)
     progress("reading NVTX ranges", 0.7)
     nvtx, bad_ranges = tables.read_nvtx(source, strings, ranges)
     progress("reading the other tables", 0.9)
@@ -126,7 +127,12 @@ def _read(source: Source, progress: Progress, ranges: Ranges, everything: bool) 
         memory_usage=tables.read_memory_usage(source),
         diagnostics=tables.read_diagnostics(source),
         tables={name: source.count(name) for name in source.columns if not name.startswith(("ENUM_", "sqlite_"))},
-        omitted=replace(omitted, host_records=bad_calls + bad_ranges),
+        omitted=replace(
+            omitted,
+            host_records=bad_calls.impossible + bad_ranges.impossible,
+            host_repeated=bad_calls.repeated + bad_ranges.repeated,
+            host_reversed=bad_calls.reversed + bad_ranges.reversed,
+        ),
         ranges_read=ranges,
     )
     progress("capture read", 1.0)
@@ -166,12 +172,14 @@ def _activities(source: Source, strings: Strings, runtime: pa.Table) -> tuple[pa
     return table, replace(omitted, without_process=table.column("process_id").null_count)
 
 
-def _in_order(work: pa.Table, omitted: Omitted) -> tuple[pa.Table, Omitted, ClockOffset | None]:
-    """Without activities that lie over later launches of their stream, and with a GPU clock that is early throughout set right."""
-    over = over_later_launches(work)
-    if over.any():
-        work, omitted = work.filter(pa.array(~over)), replace(omitted, overlapping=int(over.sum()))
-    clocks = clock_offset(work)
+def _in_order(work: pa.Table, runtime: pa.Table, omitted: Omitted) -> tuple[pa.Table, Omitted, ClockOffset | None]:
+    """Without activities that stand twice, lie over later launches of their stream or outlast all calls, and by the host's clock."""
+    work, repeated = without_repeats(work, ACTIVITY_KEYS)
+    over, long = over_later_launches(work), outlasting(work, runtime)
+    if over.any() or long.any():
+        work = work.filter(pa.array(~(over | long)))
+    omitted = replace(omitted, repeated=repeated, overlapping=int(over.sum()), impossible=omitted.impossible + int((long & ~over).sum()))
+    clocks = clock_offset(work, runtime)
     return (shifted(work, clocks.offset_ns) if clocks is not None and clocks.is_corrected else work), omitted, clocks
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +26,7 @@ from nsys_report.capture.arrays import (
 from nsys_report.capture.catalogue import TableSpec, api_name, api_stem, resolve
 from nsys_report.capture.model import DIAGNOSTICS, GRAPH_NODES, MEMORY_USAGE, NVTX, OVERHEAD, RUNTIME, SYNCHRONIZATIONS
 from nsys_report.capture.plausibility import impossible_spans
+from nsys_report.capture.repeats import CALL_KEYS, RANGE_KEYS, without_repeats
 from nsys_report.capture.source import AnyOf, Condition, IsIn, Source, StartsWith, require
 from nsys_report.capture.strings import Strings
 
@@ -53,20 +56,34 @@ def state_call_ids(strings: Strings) -> tuple[int, ...]:
     return tuple(i for i, text in texts.items() if api_stem(text) in catalogue.STATE_CALLS)
 
 
-def _possible(raw: dict[str, pa.Array]) -> tuple[dict[str, pa.Array], int]:
-    """The rows that have a start and whose times can be, and how many others there were."""
+@dataclass(frozen=True, slots=True)
+class HostOmitted:
+    """Rows of host records that were left out or mended, by reason: see capture.model.Omitted."""
+
+    impossible: int = 0
+    reversed: int = 0
+    repeated: int = 0
+
+
+def _possible(raw: dict[str, pa.Array]) -> tuple[dict[str, pa.Array], HostOmitted]:
+    """The rows that have a start and whose times can be, none of which ends before it starts."""
     bad = impossible_spans(integers(raw["start"], 0), integers(raw["end"], 0), None) | raw["start"].is_null().to_numpy(zero_copy_only=False)
-    count = int(bad.sum())
-    return (_filtered(raw, pa.array(~bad)) if count else raw), count
+    if bad.any():
+        raw = _filtered(raw, pa.array(~bad))
+    turned = pc.fill_null(pc.less(raw["end"], raw["start"]), False)  # a range without an end was open when recording stopped
+    count = int(pc.sum(turned).as_py() or 0)
+    if count:
+        raw = raw | {"end": pc.if_else(turned, raw["start"], raw["end"])}
+    return raw, HostOmitted(int(bad.sum()), count)
 
 
-def read_runtime(source: Source, strings: Strings) -> tuple[pa.Table, int]:
-    """CUDA API calls in order of start, and how many were left out because their times cannot be."""
+def read_runtime(source: Source, strings: Strings) -> tuple[pa.Table, HostOmitted]:
+    """CUDA API calls in order of start, and what was left out or mended."""
     silent = state_call_ids(strings)
     raw = read_table(source, catalogue.RUNTIME, (IsIn("nameId", silent, negated=True),) if silent else ())
     if raw is None:
-        return empty(RUNTIME), 0
-    raw, impossible = _possible(raw)
+        return empty(RUNTIME), HostOmitted()
+    raw, omitted = _possible(raw)
     codes, ids = encode(raw.pop("nameId"))
     known = strings.fetch(int(i) for i in ids if isinstance(i, int))
     thread = raw.pop("globalTid")
@@ -79,17 +96,18 @@ def read_runtime(source: Source, strings: Strings) -> tuple[pa.Table, int]:
         "name": words(codes, [api_name(known.get(int(i), f"call_{i}")) for i in ids if isinstance(i, int)]),
         "return_value": raw.pop("returnValue").cast(pa.int32(), safe=False),
     }
-    return arrange([columns], RUNTIME), impossible
+    table, repeated = without_repeats(arrange([columns], RUNTIME), CALL_KEYS)
+    return table, replace(omitted, repeated=repeated)
 
 
-def read_nvtx(source: Source, strings: Strings, ranges: str) -> tuple[pa.Table, int]:
-    """NVTX ranges in order of start: 'all', only XLA's ('xla'), or 'none'; and how many were left out for impossible times."""
+def read_nvtx(source: Source, strings: Strings, ranges: str) -> tuple[pa.Table, HostOmitted]:
+    """NVTX ranges in order of start: 'all', only XLA's ('xla'), or 'none'; and what was left out or mended."""
     table = resolve(catalogue.NVTX.name, source.columns)
     if table is None or ranges == "none":
-        return empty(NVTX), 0
+        return empty(NVTX), HostOmitted()
     raw = read_table(source, catalogue.NVTX, _range_conditions(source.columns[table], strings, ranges))
     assert raw is not None
-    raw, impossible = _possible(raw)
+    raw, omitted = _possible(raw)
     kind = raw["eventType"]
     creations = _filtered(raw, pc.equal(kind, catalogue.DOMAIN_CREATE))
     if len(creations["eventType"]):
@@ -100,10 +118,10 @@ def read_nvtx(source: Source, strings: Strings, ranges: str) -> tuple[pa.Table, 
         "thread": raw.pop("globalTid"),
         "event_type": raw.pop("eventType").cast(pa.int32()),
         "start_ns": raw.pop("start"),
+        "end_ns": raw.pop("end"),
     }
-    end = raw.pop("end")
-    columns["end_ns"] = pc.if_else(pc.less(end, columns["start_ns"]), columns["start_ns"], end)  # null stays: open when recording stopped
-    return arrange([columns], NVTX), impossible
+    table, repeated = without_repeats(arrange([columns], NVTX), RANGE_KEYS)
+    return table, replace(omitted, repeated=repeated)
 
 
 def _filtered(raw: dict[str, pa.Array], keep: pa.Array) -> dict[str, pa.Array]:

@@ -31,7 +31,8 @@ def join_notes(
     strays = _strays(join, dump, activities) if activities is not None else []
     notes = [*_misfits(join, dump), *strays, *_bounds(join.executions), *_ties(join.executions)]
     for module, count in sorted(without_work.items()):
-        notes.append(f"{things(count, 'annotated execution')} of {module} without an activity in the capture: GPU records are missing")
+        found = f"{things(count, 'annotated execution')} of {module} without an activity in the capture"
+        notes.append(f"{found}: GPU records are missing, or do not name their calls")
     ran = {id(e.program) for e in join.executions}
     unread = [p for p in join.programs.values() if p.problems and id(p) in ran]
     notes += [f"program {p.name} ({p.number}): {'; '.join(p.problems)}" for p in unread[:MOST_ALIKE]]

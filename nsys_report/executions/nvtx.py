@@ -52,15 +52,16 @@ def annotate(activities: pa.Table, nvtx: pa.Table, dumped: Mapping[str, Sequence
     launches = [_int(activities, name) for name in ("launch_start_ns", "launch_thread", "device_id")]
     runs = Runs.of(*launches)
     time, thread, device = (column[runs.first] for column in launches)
+    known = nvtx["thread"].is_valid().to_numpy()  # of a range without a thread nobody knows what was launched in it
     starts, ends = _int(nvtx, "start_ns"), _int(nvtx, "end_ns", np.iinfo(np.int64).max)
     owner = _int(nvtx, "thread")
-    chosen = np.flatnonzero(modules[texts.codes])
+    chosen = np.flatnonzero(modules[texts.codes] & known)
     if not len(chosen):
         return ModuleRanges(Annotations.none(len(activities)), {})
     found = _innermost(starts[chosen], ends[chosen], owner[chosen], time, thread)
     around = np.where(found >= 0, chosen[found], -1)
     annotations = _executions(runs, texts, around, device)
-    inner = np.flatnonzero(thunks[texts.codes])
+    inner = np.flatnonzero(thunks[texts.codes] & known)
     if len(inner):
         found = _innermost(starts[inner], ends[inner], owner[inner], time, thread)
         thunk = runs.expand(np.where(found >= 0, texts.codes[inner[found]], -1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hlo_mapping.costs.regions import _reduced
 from tests.hlo_mapping.hlo_samples import Row, module, rows
 
 
@@ -137,3 +138,9 @@ def test_a_radix_sort_may_read_and_write_once_for_each_eight_bits() -> None:
     assert row["bytes_accessed"] == 4 * 4_000 * 2
     counting, second, scratch = 4_000 * 2, 2 * 2 * 4_000 * 2, 2 * 100
     assert row["bytes_upper"] == 4 * 4_000 * 2 + counting + second + scratch
+
+
+def test_a_reduction_along_axes_that_are_not_there_may_need_anything() -> None:
+    """As in a text of which a digit is another: f32[4,8] reduced along axis 7."""
+    assert _reduced((7,), ((0, 4),), (4, 8)) is None
+    assert _reduced((1,), ((1, 3),), (4, 8)) == ((1, 3), (0, 8))

@@ -214,5 +214,6 @@ def test_a_database_left_in_wal_mode(tmp_path: Path) -> None:
     writer = sqlite3.connect(path)
     with writer:  # a row that is in the log alone
         writer.execute(f"INSERT INTO {KERNEL} SELECT * FROM {KERNEL}")
+        writer.execute(f"UPDATE {KERNEL} SET end = end + 1 WHERE rowid = 2")
     assert open_capture(path).activities.num_rows == 2
     writer.close()

@@ -10,9 +10,10 @@ import pytest
 
 from nsys_report.capture import open_capture
 from nsys_report.capture.health import Health, health
+from nsys_report.capture.health_items import HealthItem
 from nsys_report.capture.model import Capture
 from tests.conftest import CAPTURES
-from tests.nsys_report.tiny_capture import KERNEL, NVTX, PROCESS, RUNTIME, STRINGS, build, call, kernel, nvtx
+from tests.nsys_report.tiny_capture import KERNEL, MEMCPY, NVTX, PROCESS, RUNTIME, STRINGS, build, call, kernel, nvtx
 
 Opened = Callable[[str], Capture]
 DAMAGED = {"decode_graph", "shapes"}
@@ -149,3 +150,42 @@ def test_records_left_out_are_counted(tmp_path: Path) -> None:
     assert found(judged)["untimed"] == found(judged)["reversed"] == "warning"
     assert found(judged)["gpu"] == "warning"
     assert found(judged)["ranges"] == "info"
+
+
+def item(capture: Capture, slug: str) -> HealthItem:
+    return next(item for item in health(capture).items if item.slug == slug)
+
+
+def test_activities_that_name_no_call_are_not_lost_records(tmp_path: Path) -> None:
+    """Three kernels without a correlation id, and three launches: which is whose is unknown, but nothing is lost."""
+    calls = [call(10 * n, 10 * n + 5, n) for n in (1, 2, 3)]
+    capture = open_capture(build(tmp_path / "c.sqlite", {KERNEL: [kernel(100 * n, 100 * n + 50, None) for n in (1, 2, 3)], RUNTIME: calls}))
+    judged = health(capture)
+    assert not judged.is_damaged and judged.lost_launches == 0
+    assert "they name none; 3 launches have no record that names them" in item(capture, "unpaired").text
+
+
+def test_why_activities_have_no_call(tmp_path: Path) -> None:
+    """One began before the first call, one moved a page of unified memory, one names a call that is not there."""
+    moved = {"start": 900, "end": 950, "bytes": 4096, "copyKind": 11, "srcKind": 4, "dstKind": 4, "globalPid": PROCESS, "streamId": 7}
+    copies = [moved | {"correlationId": None, "deviceId": 0, "contextId": 1}]
+    kernels = [kernel(100, 200, 7), kernel(500, 600, 1), kernel(700, 800, 99)]
+    capture = open_capture(build(tmp_path / "c.sqlite", {KERNEL: kernels, MEMCPY: copies, RUNTIME: [call(300, 310, 1)]}))
+    assert item(capture, "unlaunched").text.startswith("1 of 4 GPU activities")
+    assert item(capture, "migrations").text.startswith("1 copy moved pages of unified memory")
+    assert "those that they name are not recorded" in item(capture, "unpaired").text
+
+
+def test_ranges_without_a_thread_lose_no_records(tmp_path: Path) -> None:
+    ranges = [nvtx(5, 50, "XlaModule:#hlo_module=jit_f,program_id=1#", globalTid=None)]
+    capture = open_capture(build(tmp_path / "c.sqlite", {KERNEL: [kernel(100, 200, 1)], RUNTIME: [call(10, 20, 1)], NVTX: ranges}))
+    assert not health(capture).is_damaged
+    assert item(capture, "ranges-without-thread").text.startswith("1 of 1 XLA ranges name no thread")
+
+
+def test_ranges_without_an_end_amid_others(tmp_path: Path) -> None:
+    """The last of a thread may have been open when recording stopped; one that another follows may not."""
+    ranges = [nvtx(n, None, "XlaModule:#hlo_module=jit_f,program_id=1#") for n in (5, 25)]
+    calls, kernels = [call(10, 20, 1), call(30, 40, 2)], [kernel(100, 200, 1), kernel(300, 400, 2)]
+    capture = open_capture(build(tmp_path / "c.sqlite", {KERNEL: kernels, RUNTIME: calls, NVTX: ranges}))
+    assert item(capture, "ranges-without-end").text.startswith("1 of XLA's ranges have no end")

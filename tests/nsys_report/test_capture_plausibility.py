@@ -90,7 +90,7 @@ def test_a_clock_that_is_early_throughout_is_set_right(tmp_path: Path) -> None:
     capture = opened(tmp_path, **launched([30_000, 28_000] * 20))
     clocks = capture.info.clock_offset
     assert clocks is not None
-    assert (clocks.early, clocks.offset_ns, clocks.is_corrected) == (40, 30_000, True)
+    assert (clocks.misplaced, clocks.offset_ns, clocks.is_corrected) == (40, 30_000, True)
     late = np.subtract(capture.activities.column("start_ns").to_pylist(), capture.activities.column("launch_start_ns").to_pylist())
     assert late.tolist() == [0, 2_000] * 20
     assert "clocks" in slugs(capture)
@@ -110,7 +110,8 @@ def test_a_clock_that_is_right(tmp_path: Path) -> None:
 
 def test_copies_too_large(tmp_path: Path) -> None:
     copy = {"start": 12, "end": 1_012, "correlationId": 1, "globalPid": PROCESS, "copyKind": 1, "deviceId": 0, "streamId": 7}
-    capture = opened(tmp_path, copies=[copy | {"bytes": 64}, copy | {"bytes": TOP}, copy | {"bytes": -5}], calls=[call(1, 2)])
+    copies = [copy | {"bytes": 64}, copy | {"bytes": TOP, "streamId": 8}, copy | {"bytes": -5, "streamId": 9}]
+    capture = opened(tmp_path, copies=copies, calls=[call(1, 2)])
     assert capture.activities.column("bytes").to_pylist() == [64, None, None]
     assert capture.omitted.oversized == 2
 
@@ -151,3 +152,77 @@ def test_overhead_by_what_it_is(tmp_path: Path, kind: int, slug: str) -> None:
     (item,) = [i for i in health(capture).items if i.slug in ("launch-queue", "code-loading", "overhead")]
     assert item.slug == slug
     assert "60 ns (60 %)" in item.text
+
+
+def test_records_that_stand_twice_count_once(tmp_path: Path) -> None:
+    """An export appended to itself: each record is there again; two of the same times on other streams are two."""
+    kernels = [kernel(1_000, 2_000, 1), kernel(1_000, 2_000, 1, streamId=8), kernel(3_000, 4_000, 2)]
+    calls, ranges = [call(10, 20, 1), call(30, 40, 2)], [nvtx(5, 50, "XlaModule:#hlo_module=jit_f,program_id=1#")]
+    capture = opened(tmp_path, kernels=kernels * 2, calls=calls * 2, ranges=ranges * 2)
+    assert (capture.activities.num_rows, capture.runtime.num_rows, capture.nvtx.num_rows) == (3, 2, 1)
+    assert (capture.omitted.repeated, capture.omitted.host_repeated) == (3, 3)
+    assert {"repeated", "host-repeated"} <= slugs(capture)
+
+
+def test_records_that_only_look_alike_stay(tmp_path: Path) -> None:
+    """Nodes of one graph that run side by side, and records that name no call."""
+    nodes = [kernel(1_000, 2_000, 1, graphNodeId=n) for n in (5, 6)]
+    nameless = [kernel(5_000, 6_000, None), kernel(5_000, 6_000, None)]
+    capture = opened(tmp_path, kernels=[*nodes, *nameless], calls=[call(10, 20, 1)])
+    assert capture.activities.num_rows == 4
+    assert capture.omitted.repeated == 0
+
+
+def test_calls_and_ranges_that_end_before_they_start(tmp_path: Path) -> None:
+    capture = opened(
+        tmp_path, kernels=[kernel(100, 200, 1)], calls=[call(50, 20, 1)], ranges=[nvtx(60, 10, "step"), nvtx(70, None, "open")]
+    )
+    assert capture.runtime.column("end_ns").to_pylist() == [50]
+    assert capture.nvtx.column("end_ns").to_pylist() == [60, None]
+    assert capture.omitted.host_reversed == 2
+
+
+def read_back(after_ns: int, results: int = 8) -> dict[str, list[dict[str, Any]]]:
+    """Results copied to the host, each of which is there `after_ns` after the wait for it came back."""
+    copies, calls = [], []
+    for n in range(results):
+        at = 100_000 * (n + 1)
+        calls += [call(at, at + 5_000, n + 1, nameId=4), call(at + 6_000, at + 30_000, 100 + n, nameId=6)]
+        place = {"correlationId": n + 1, "deviceId": 0, "contextId": 1, "streamId": 7, "globalPid": PROCESS}
+        end = at + 30_000 + after_ns
+        copies.append({"start": end - 2_000, "end": end, "bytes": 4, "copyKind": 2, "srcKind": 2, "dstKind": 1, **place})
+    return {"copies": copies, "calls": calls}
+
+
+WAITING = {**STRINGS, 6: "cuStreamSynchronize"}
+
+
+def test_a_clock_that_is_late_is_set_right(tmp_path: Path) -> None:
+    """Each copy ends 40 µs after the host had seen it done, which cannot be: the GPU's clock is at least that late."""
+    tables = read_back(40_000)
+    capture = open_capture(build(tmp_path / "capture.sqlite", {MEMCPY: tables["copies"], RUNTIME: tables["calls"]}, WAITING))
+    clocks = capture.info.clock_offset
+    assert clocks is not None
+    assert (clocks.misplaced, clocks.offset_ns, clocks.is_corrected) == (8, -40_000, True)
+    assert capture.activities.column("end_ns").to_pylist()[0] == 130_000
+    said = next(item.text for item in health(capture).items if item.slug == "clocks")
+    assert said.startswith("8 results on the host only after it had waited for them: the GPU's clock is late by 40.0 µs")
+
+
+def test_results_in_time_say_nothing_of_clocks(tmp_path: Path) -> None:
+    tables = read_back(-3_000)
+    capture = open_capture(build(tmp_path / "capture.sqlite", {MEMCPY: tables["copies"], RUNTIME: tables["calls"]}, WAITING))
+    assert capture.info.clock_offset is None
+
+
+def test_a_kernel_that_outlasts_all_calls(tmp_path: Path) -> None:
+    """Nobody says how long recording took, but no program's last call is an hour before the end of its work."""
+    capture = opened(tmp_path, kernels=[kernel(100, 200, 1), kernel(300, 3_600_000_000_000, 2)], calls=[call(10, 20, 1), call(30, 40, 2)])
+    assert capture.activities.column("end_ns").to_pylist() == [200]
+    assert capture.omitted.impossible == 1
+
+
+def test_a_false_bandwidth_is_said_once(tmp_path: Path) -> None:
+    gpu = [{"id": 0, "name": "NVIDIA H200", "memoryBandwidth": TOP}]
+    capture = opened(tmp_path, kernels=[kernel(100, 200, 1)], calls=[call(10, 20, 1)], TARGET_INFO_GPU=gpu)
+    assert "gpu-figures" in slugs(capture) and "gpu" not in slugs(capture)

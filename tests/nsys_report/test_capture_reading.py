@@ -96,7 +96,7 @@ def test_only_the_barest_columns(tmp_path: Path) -> None:
 
 
 def test_times_that_cannot_be(tmp_path: Path) -> None:
-    kernels = [kernel(0, 50), kernel(40, 0), kernel(30, 20), kernel(30, 30), kernel(10, 15)]
+    kernels = [kernel(0, 50), kernel(40, 0), kernel(30, 20), kernel(30, 30, 2), kernel(10, 15)]
     capture = opened(tmp_path, kernels=kernels)
     assert capture.activities.select(["start_ns", "end_ns"]).to_pylist() == [
         {"start_ns": 10, "end_ns": 15},

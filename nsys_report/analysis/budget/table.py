@@ -105,7 +105,7 @@ def _module_rows(view: View, found: Budget, module: int, chosen: Ints, tokens: f
     left = step - typical
     floor = np.array([found.parts[i].category == "floor" for i in there], np.bool_)
     left[floor] = np.nan
-    if tokens is not None:
+    if tokens is not None and step > 0:
         columns["tokens_per_s_gain"] = np.where(left > 0, tokens * 1e9 / np.where(left > 0, left, 1) - tokens * 1e9 / step, np.nan)
     order = {category: i for i, category in enumerate(CATEGORIES)}
     place = np.array([order[found.parts[i].category] for i in there])
