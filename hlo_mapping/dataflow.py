@@ -7,6 +7,7 @@ nodes outside it that its own nodes point at, whatever lies between. `kernel` sa
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -96,6 +97,18 @@ class Graph:
         while self.ops[node] in VIEW_OPCODES:
             node = self.inputs[node][0]
         return node
+
+
+def reached(starts: Iterable[int], onward: Callable[[int], Iterable[int]]) -> Iterator[int]:
+    """Every node that can be reached from some, themselves among them, each once; `onward` gives the nodes next to one, and is not asked
+    before the caller has looked at that one. The last found are looked at first."""
+    stack, seen = list(starts), set[int]()
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            yield node
+            stack.extend(onward(node))
 
 
 def build_graph(module: Module) -> Graph:

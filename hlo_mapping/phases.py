@@ -18,7 +18,7 @@ from hlo_mapping.classification.axes import summed_axes
 from hlo_mapping.classification.kinds import WEIGHTS
 from hlo_mapping.classification.rules import ModuleAnalysis, Verdict
 from hlo_mapping.costs.products import Product
-from hlo_mapping.dataflow import Graph, Kernel
+from hlo_mapping.dataflow import Graph, Kernel, reached
 from hlo_mapping.opcodes import COLLECTIVES, RESHAPING
 
 Phase: TypeAlias = Literal["forward", "backward", "rematerialized", "optimizer", "collective", "input", "loss", "unknown"]
@@ -189,25 +189,21 @@ def _before_moving(graph: Graph, node: int, moving: Collection[str]) -> int:
 
 def _forwards(graph: Graph, start: Iterable[int]) -> list[bool]:
     """What follows from these nodes within one iteration of a loop: not through what a loop hands to its next iteration."""
-    reached = [False] * len(graph.ops)
+    follows = [False] * len(graph.ops)
     for node in start:
-        reached[node] = True
+        follows[node] = True
     for node, inputs in enumerate(graph.inputs):
-        if not reached[node]:
-            reached[node] = any(reached[i] for i in inputs if i < node)
-    return reached
+        if not follows[node]:
+            follows[node] = any(follows[i] for i in inputs if i < node)
+    return follows
 
 
 def _leading_to(graph: Graph, start: Iterable[int], beyond: Sequence[bool]) -> list[bool]:
     """What leads to these nodes, in a later iteration of a loop too, but not through nodes `beyond`."""
-    reached = [False] * len(graph.ops)
-    stack = list(start)
-    while stack:
-        node = stack.pop()
-        if not reached[node] and not beyond[node]:
-            reached[node] = True
-            stack.extend(graph.inputs[node])
-    return reached
+    found = [False] * len(graph.ops)
+    for node in reached((n for n in start if not beyond[n]), lambda n: (i for i in graph.inputs[n] if not beyond[i])):
+        found[node] = True
+    return found
 
 
 def _from_neighbours(graph: Graph, found: list[Phase]) -> list[Phase]:

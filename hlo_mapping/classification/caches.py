@@ -9,7 +9,7 @@ from hlo_mapping.classification.contents import MIXED, Contents, Write
 from hlo_mapping.classification.evidence import INPUT, KV_CACHE, STATE, Roles
 from hlo_mapping.classification.softmax import is_softmax, products_after, products_before
 from hlo_mapping.classification.uses import Uses
-from hlo_mapping.dataflow import Graph
+from hlo_mapping.dataflow import Graph, reached
 from hlo_mapping.opcodes import COMPUTING
 from hlo_mapping.shape import INDEX_TYPES
 
@@ -148,12 +148,7 @@ def lasting_versions(graph: Graph, c: Contents, roles: Roles) -> frozenset[int]:
     XLA may make the same update twice: in the copy that is returned, and in one in another order that only attention reads.
     """
     backs = [graph.inputs[p][1] for loop in graph.loops for p in loop.phis if len(graph.inputs[p]) > 1]
-    stack = [n for n in (*graph.outputs, *backs) if c.version[n] in roles.caches]
-    found: set[int] = set()
-    while stack:
-        node = stack.pop()
-        if node not in found:
-            found.add(node)
-            stack.extend(i for i in graph.inputs[node] if c.version[i] in roles.caches)
+    lasting = [n for n in (*graph.outputs, *backs) if c.version[n] in roles.caches]
+    found = set(reached(lasting, lambda n: (i for i in graph.inputs[n] if c.version[i] in roles.caches)))
     kept = {c.version[n] for n in found if c.written[n]}
     return frozenset(found | {n for n, root in enumerate(c.version) if root in roles.caches and root not in kept})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hlo_mapping.classification.kinds import ACTIVATION, INDEX, Kinds
 from hlo_mapping.costs.traffic import combiner
-from hlo_mapping.dataflow import Graph, Kernel
+from hlo_mapping.dataflow import Graph, Kernel, reached
 from hlo_mapping.kernel_kinds import kind_of_target
 from hlo_mapping.opcodes import OPCODES, RESHAPING, ROOTS
 
@@ -53,20 +53,15 @@ def _sums_features(graph: Graph, node: int) -> bool:
 
 def _of_mean(graph: Graph, node: int) -> bool:
     """Whether a value is computed element by element from a sum over features, or from stored statistics: a vector that enters."""
-    stack, seen = [node], set[int]()
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        op = graph.ops[node]
-        if op == "reduce" and _sums_features(graph, node):
-            return True
-        if op == "parameter" and sum(d > 1 for d in graph.shapes[node].dimensions) == 1:
-            return True
-        if op in _SCALAR_STEPS or op in ("reduce", "custom-call", "phi", "slice"):
-            stack.extend(i for i in graph.inputs[node] if i < node)
-    return False
+    passed = _SCALAR_STEPS | {"reduce", "custom-call", "phi", "slice"}
+    before = reached([node], lambda n: (i for i in graph.inputs[n] if i < n) if graph.ops[n] in passed else ())
+    return any(_is_sum_or_vector(graph, n) for n in before)
+
+
+def _is_sum_or_vector(graph: Graph, node: int) -> bool:
+    if graph.ops[node] == "reduce":
+        return _sums_features(graph, node)
+    return graph.ops[node] == "parameter" and sum(d > 1 for d in graph.shapes[node].dimensions) == 1
 
 
 def _plain_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]) -> tuple[str, str]:
@@ -160,13 +155,5 @@ def _joins_rotated(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[st
 
 def _leads_to_rotation(graph: Graph, kinds: Kinds, kernel: Kernel) -> bool:
     """Whether sines and cosines that a launch computes are multiplied with activations later."""
-    stack, seen = list(kernel.results), set[int]()
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if _rotates(graph, kinds, node):
-            return True
-        stack.extend(u for u in graph.users[node] if kinds.trigonometric[u] or _rotates(graph, kinds, u))
-    return False
+    after = reached(kernel.results, lambda n: (u for u in graph.users[n] if kinds.trigonometric[u] or _rotates(graph, kinds, u)))
+    return any(_rotates(graph, kinds, node) for node in after)

@@ -8,7 +8,7 @@ from hlo_mapping.classification.contents import Contents
 from hlo_mapping.classification.evidence import WEIGHT, Roles, folded
 from hlo_mapping.classification.uses import Uses, elementwise_back
 from hlo_mapping.costs.products import second_halves
-from hlo_mapping.dataflow import Graph
+from hlo_mapping.dataflow import Graph, reached
 from hlo_mapping.opcodes import ELEMENTWISE, RESHAPING
 from hlo_mapping.shape import ELEMENT_BITS, INDEX_TYPES
 
@@ -93,12 +93,4 @@ _CARRYING = ELEMENTWISE | {"leaf", "slice", "dynamic-slice", "dynamic-update-sli
 
 def made_of(graph: Graph, start: Iterable[int], stop: Collection[int]) -> set[int]:
     """Everything that values are made of by moving and combining elements, up to and with what does more, and `stop`."""
-    stack, seen = list(start), set[int]()
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node not in stop and graph.ops[node] in _CARRYING:
-            stack.extend(graph.inputs[node])
-    return seen
+    return set(reached(start, lambda n: graph.inputs[n] if n not in stop and graph.ops[n] in _CARRYING else ()))

@@ -8,7 +8,7 @@ from hlo_mapping.classification.contents import Contents, takes_matrices
 from hlo_mapping.classification.evidence import INPUT, KV_CACHE, STATE, WEIGHT, Roles
 from hlo_mapping.classification.uses import Uses
 from hlo_mapping.costs.products import Product, second_halves
-from hlo_mapping.dataflow import Graph
+from hlo_mapping.dataflow import Graph, reached
 from hlo_mapping.opcodes import ARITHMETIC, COLLECTIVES, PRODUCTS, RESHAPING
 from hlo_mapping.shape import INDEX_TYPES
 
@@ -80,13 +80,7 @@ def _mark_forwards(graph: Graph, uses: Uses, roles: Roles, kinds: Kinds, node: i
 def _after_gradients(graph: Graph, uses: Uses, roles: Roles) -> set[int]:
     """Everything computed from gradient products, and from sums and scatters on the way to an update, up to the next product."""
     sums = [n for n in roles.updates if graph.ops[n] in ("reduce", "scatter")]
-    stack, seen = [*roles.gradients, *sums], set[int]()
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            stack.extend(u for u in graph.users[node] if u not in uses.products)
-    return seen
+    return set(reached((*roles.gradients, *sums), lambda n: (u for u in graph.users[n] if u not in uses.products)))
 
 
 def _kind(graph: Graph, c: Contents, uses: Uses, roles: Roles, kinds: Kinds, node: int) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hlo_mapping.classification.contents import Contents
 from hlo_mapping.costs.traffic import combiner
-from hlo_mapping.dataflow import Graph
+from hlo_mapping.dataflow import Graph, reached
 from hlo_mapping.opcodes import RESHAPING
 
 
@@ -21,20 +21,15 @@ def is_softmax(graph: Graph, node: int) -> bool:
 
 def _is_row_statistic(graph: Graph, node: int) -> bool:
     """Whether a value is spread over rows, or comes from maxima of rows."""
-    stack, seen = [node], set[int]()
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        op = graph.ops[node]
-        if op == "reduce" and combiner(graph, node) == "maximum":
-            return True
-        if op == "broadcast" and graph.shapes[graph.inputs[node][0]].dimensions and graph.count(graph.inputs[node][0]) < graph.count(node):
-            return True
-        if op in RESHAPING or op in ("broadcast", "leaf", "maximum", "select", "phi"):
-            stack.extend(graph.inputs[node])
-    return False
+    passed = RESHAPING | {"broadcast", "leaf", "maximum", "select", "phi"}
+    return any(_is_spread_or_maximum(graph, n) for n in reached([node], lambda n: graph.inputs[n] if graph.ops[n] in passed else ()))
+
+
+def _is_spread_or_maximum(graph: Graph, node: int) -> bool:
+    if graph.ops[node] == "reduce":
+        return combiner(graph, node) == "maximum"
+    spread = graph.inputs[node][0] if graph.ops[node] == "broadcast" else node
+    return bool(graph.shapes[spread].dimensions) and graph.count(spread) < graph.count(node)
 
 
 def _through(graph: Graph, node: int) -> int:
@@ -73,7 +68,7 @@ def find_attention(graph: Graph, c: Contents, products: Collection[int]) -> Atte
 
 def products_before(graph: Graph, products: Collection[int], node: int) -> set[int]:
     """The products that a value is computed from through elementwise work and reductions."""
-    return _reach(graph, products, [node], lambda n: graph.inputs[n])
+    return _first_products(products, node, lambda n: graph.inputs[n])
 
 
 def products_after(graph: Graph, c: Contents, products: Collection[int], node: int) -> set[int]:
@@ -89,19 +84,8 @@ def products_after(graph: Graph, c: Contents, products: Collection[int], node: i
             or (graph.ops[u] == "multiply" and any(c.pure[i] >= 0 for i in graph.inputs[u]))
         ]
 
-    return _reach(graph, products, [node], onward)
+    return _first_products(products, node, onward)
 
 
-def _reach(graph: Graph, products: Collection[int], stack: list[int], step: Callable[[int], Iterable[int]]) -> set[int]:
-    seen: set[int] = set()
-    found: set[int] = set()
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node in products:
-            found.add(node)
-        else:
-            stack.extend(step(node))
-    return found
+def _first_products(products: Collection[int], node: int, onward: Callable[[int], Iterable[int]]) -> set[int]:
+    return {n for n in reached([node], lambda n: () if n in products else onward(n)) if n in products}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from hlo_mapping.classification.contents import MIXED, Contents
 from hlo_mapping.classification.softmax import Attention, find_attention
 from hlo_mapping.costs.products import Product, is_split_product
-from hlo_mapping.dataflow import Graph
+from hlo_mapping.dataflow import Graph, reached
 from hlo_mapping.kernel_kinds import kind_of_target
 from hlo_mapping.opcodes import ARITHMETIC, COLLECTIVES, ELEMENTWISE, PRODUCTS
 
@@ -86,19 +86,13 @@ def _arithmetic(graph: Graph, contents: Contents, node: int, uses: Uses) -> None
 
 def elementwise_back(graph: Graph, output: int, products: dict[int, Product], halves: dict[int, int]) -> tuple[set[int], set[int]]:
     """What an output is computed from element by element (or by slicing), and the products where that ends."""
-    seen: set[int] = set()
-    ends: set[int] = set()
-    stack = [output]
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        product = halves.get(node, node)
-        if product in products:
-            ends.add(product)
-        elif graph.ops[node] == "leaf" and graph.ops[graph.inputs[node][0]] in COLLECTIVES:
-            stack.append(graph.leaf_operand(node))
-        elif graph.ops[node] in ELEMENTWISE or graph.ops[node] in _THROUGH:
-            stack.extend(graph.inputs[node])
-    return seen, ends
+
+    def back(node: int) -> tuple[int, ...]:
+        if halves.get(node, node) in products:
+            return ()
+        if graph.ops[node] == "leaf" and graph.ops[graph.inputs[node][0]] in COLLECTIVES:
+            return (graph.leaf_operand(node),)
+        return graph.inputs[node] if graph.ops[node] in ELEMENTWISE or graph.ops[node] in _THROUGH else ()
+
+    seen = set(reached([output], back))
+    return seen, {halves.get(node, node) for node in seen} & products.keys()

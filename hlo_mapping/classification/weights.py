@@ -12,7 +12,7 @@ from hlo_mapping.classification.contents import MIXED, Contents
 from hlo_mapping.classification.evidence import INPUT, STATE, WEIGHT, Roles, folded, partners_of, replaced, returned
 from hlo_mapping.classification.uses import Uses
 from hlo_mapping.costs.products import Product, batch_sizes, before_broadcast, numbers_in
-from hlo_mapping.dataflow import Graph
+from hlo_mapping.dataflow import Graph, reached
 from hlo_mapping.opcodes import COLLECTIVES, RESHAPING
 from hlo_mapping.shape import INDEX_TYPES
 
@@ -130,23 +130,12 @@ def is_selection(graph: Graph, node: int) -> bool:
 
     A product with it picks rows, of an activation as well as of a table, and so says little of what it picks from.
     """
-    stack, seen, compares = [node], set[int](), False
-    while stack:
-        node = stack.pop()
-        op = graph.ops[node]
-        if node in seen or op == "constant":
-            continue
-        seen.add(node)
-        if op == "compare":
-            compares = True
-        elif op in RESHAPING or op in _SELECTIONS:
-            stack.extend(graph.inputs[node])
-        else:
-            return False
-    return compares
+    made_of = reached([node], lambda n: graph.inputs[n] if graph.ops[n] in _SELECTIONS else ())
+    ops = {graph.ops[n] for n in made_of} - _SELECTIONS - {"constant"}
+    return ops == {"compare"}
 
 
-_SELECTIONS = frozenset({"multiply", "and", "or", "not", "broadcast", "slice", "concatenate", "pad"})
+_SELECTIONS = RESHAPING | {"multiply", "and", "or", "not", "broadcast", "slice", "concatenate", "pad"}
 
 
 def _taken_by_calls(graph: Graph, c: Contents, uses: Uses, roles: Roles, caches: int) -> Counter[int]:

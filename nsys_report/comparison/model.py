@@ -92,8 +92,21 @@ class InstructionChange:
     time: Quantity
 
 
+class _BeforeAndAfter:
+    """Two sides of one share of the mean step."""
+
+    __slots__ = ()
+    before: Total
+    after: Total
+
+    @property
+    def difference(self) -> float:
+        """How much longer it takes after than before, ns; what one side lacks takes nothing there."""
+        return (self.after.mean or 0.0) - (self.before.mean or 0.0)
+
+
 @dataclass(frozen=True, slots=True)
-class Part:
+class Part(_BeforeAndAfter):
     """A part of the mean step; the parts add up to it exactly. `group` is instruction, unpaired, overlap, or a category of the budget."""
 
     group: str
@@ -101,23 +114,15 @@ class Part:
     before: Total
     after: Total
 
-    @property
-    def difference(self) -> float:
-        return (self.after.mean or 0.0) - (self.before.mean or 0.0)
-
 
 @dataclass(frozen=True, slots=True)
-class Rollup:
+class Rollup(_BeforeAndAfter):
     """Kernel time summed up by class, op_name, source line or layer."""
 
     by: str
     name: str
     before: Total
     after: Total
-
-    @property
-    def difference(self) -> float:
-        return (self.after.mean or 0.0) - (self.before.mean or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
