@@ -67,7 +67,7 @@ NSYS_REPORT: dict[str, str] = {
     "fact.py": "units.py",
     "columns.py": "hlo_mapping/__init__.py | pyarrow",
     "role_files.py": "hlo_mapping/__init__.py",
-    "capture/": "hlo_mapping/__init__.py errors.py words.py paths.py | adbc_driver_manager adbc_driver_sqlite numpy pyarrow sqlalchemy",
+    "capture/": "hlo_mapping/__init__.py errors.py words.py paths.py | adbc_driver_manager adbc_driver_sqlite numpy pyarrow",
     "measuring/": "errors.py | numpy",
     "stepbench/": "errors.py | jax numpy pynvml",
     "executions/": "hlo_mapping/__init__.py columns.py words.py capture/ | numpy pyarrow",

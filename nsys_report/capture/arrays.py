@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -16,6 +17,31 @@ Codes = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 _TABLE = 1 << 26
 """Ids up to here are looked up in a table of their own, which is several times quicker than a search."""
+
+
+class _WithoutPandas:
+    """A finder that finds no pandas."""
+
+    def find_spec(self, name: str, _path: object = None, _target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
+def _leave_pandas_out() -> None:
+    """pyarrow looks for pandas at the first array that it makes, a seventh of a small report's time.
+
+    Asked while there is none to be found, it does not look again before something becomes a data frame.
+    """
+    if "pandas" not in sys.modules:
+        finder = _WithoutPandas()
+        sys.meta_path.insert(0, finder)
+        try:
+            pa.array([0])
+        finally:
+            sys.meta_path.remove(finder)
+
+
+_leave_pandas_out()
 
 
 def flat(values: pa.ChunkedArray | pa.Array) -> pa.Array:
