@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from hlo_mapping.dump.index import index_dump as index_dump
     from hlo_mapping.dump.program import Program as Program
     from hlo_mapping.dump.program import load_program as load_program
+    from hlo_mapping.dump.program import read_before as read_before
     from hlo_mapping.errors import DumpError as DumpError
     from hlo_mapping.errors import HloError as HloError
     from hlo_mapping.errors import HloSyntaxError as HloSyntaxError
@@ -62,6 +63,9 @@ if TYPE_CHECKING:
     from hlo_mapping.matching.result import JoinedExecution as JoinedExecution
     from hlo_mapping.matching.result import LaunchJoin as LaunchJoin
     from hlo_mapping.opcodes import VIEW_OPCODES as VIEW_OPCODES
+    from hlo_mapping.origins import Origin as Origin
+    from hlo_mapping.origins import Origins as Origins
+    from hlo_mapping.origins import find_origins as find_origins
     from hlo_mapping.pairing.instructions import Change as Change
     from hlo_mapping.pairing.instructions import InstructionPair as InstructionPair
     from hlo_mapping.pairing.instructions import pair_instructions as pair_instructions
@@ -108,6 +112,8 @@ _HOMES = {
     "Module": "ir",
     "OPTIMIZED": "dump.files",
     "TRAINING_PHASES": "phases",
+    "Origin": "origins",
+    "Origins": "origins",
     "POOR_FIT": "matching.confidence",
     "ParameterRole": "classification.roles",
     "Program": "dump.program",
@@ -126,6 +132,7 @@ _HOMES = {
     "donated": "dataflow",
     "dot_from_words": "dots",
     "dots_of": "dots",
+    "find_origins": "origins",
     "floor_bytes": "costs.floor",
     "index_dump": "dump.index",
     "instruction_facts": "facts",
@@ -140,6 +147,7 @@ _HOMES = {
     "pair_programs": "pairing.programs",
     "parameter_roles": "classification.roles",
     "parse_module": "text.parser",
+    "read_before": "dump.program",
     "print_instruction": "text.printer",
     "program_facts": "facts",
     "read_debug_options": "dump.debug_options",

@@ -36,6 +36,7 @@ HLO_MAPPING: dict[str, str] = {
     "launches.py": "ir.py text/attributes.py",
     "dots.py": VALUES,
     "skeleton.py": "errors.py ir.py dump/",
+    "origins.py": "ir.py",
     "dataflow.py": f"{VALUES} text/calls.py",
     "pairing/": f"{VALUES} dataflow.py",
     "matching/": f"{VALUES} dump/ | numpy pyarrow",
@@ -49,7 +50,7 @@ HLO_MAPPING: dict[str, str] = {
     "summary.py": f"{VALUES} dump/ dots.py skeleton.py classification/ facts.py",
     "__init__.py": "classification/overrides.py classification/reasons.py classification/roles.py columns.py costs/floor.py"
     " dataflow.py dots.py dump/anonymous.py dump/debug_options.py dump/files.py dump/index.py dump/program.py errors.py facts.py"
-    " ir.py launches.py matching/confidence.py matching/join.py matching/names.py matching/result.py opcodes.py"
+    " ir.py launches.py matching/confidence.py matching/join.py matching/names.py matching/result.py opcodes.py origins.py"
     " pairing/instructions.py pairing/programs.py pairing/work.py phases.py program_kind.py shape.py summary.py text/parser.py"
     " text/printer.py",
 }

@@ -65,6 +65,12 @@ def load_program(number: int, name: str, directory: Path, found: Mapping[str, Pa
     )
 
 
+def read_before(program: Program) -> Module | None:
+    """The program before XLA's passes; None where the dump does not hold it, or it cannot be read."""
+    path = program.files.get(files.BEFORE)
+    return None if path is None else _read_module(path, [])
+
+
 def _read_module(path: Path | None, problems: list[str]) -> Module | None:
     if path is None:
         problems.append("the dump holds no optimized module of this program")

@@ -17,8 +17,9 @@ from nsys_report.cli import app
 from nsys_report.findings.model import Confidence
 from nsys_report.reports.budget_page import CATEGORIES
 from nsys_report.reports.html import glossary
-from nsys_report.reports.html.content import Content, Page, build_page, hlo_text
+from nsys_report.reports.html.content import Content, Page, build_page
 from nsys_report.reports.html.data import json_markup
+from nsys_report.reports.html.hlo_text import hlo_text
 from nsys_report.reports.html.page import SCRIPTS, render
 from nsys_report.reports.model import Report
 from nsys_report.reports.pictures.build import build_pictures
@@ -245,3 +246,15 @@ def test_an_empty_report_is_a_page() -> None:
 @pytest.mark.parametrize("name", sorted(p.parent.name for p in FIXTURES.glob("*/capture.sqlite")))
 def test_every_fixtures_page_is_small(name: str) -> None:
     assert len(html_of(name).encode()) < 4_000_000
+
+
+def test_an_instruction_opens_what_it_came_of_before_the_passes() -> None:
+    from hlo_mapping import find_origins, index_dump, read_before
+
+    program = index_dump(FIXTURES / "decode/xla_dump").load(21184)
+    before = read_before(program)
+    assert before is not None and program.module is not None
+    lines = list(origin_lines(find_origins(before, program.module), "loop_multiply_fusion.19"))
+    # the fusion that multiplies by layer 0's q_proj, of which a reduction makes the product: in the program it is one dot
+    assert any("dot(%mul.331, %params__layers___0___q_proj__.1)" in line for line in lines) and "alike" not in lines[2]
+    assert list(origin_lines(find_origins(before, program.module), "not there")) == []

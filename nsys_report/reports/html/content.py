@@ -8,29 +8,21 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from nsys_report.fact import Fact
-from nsys_report.reports.build import worth_a_section
+from nsys_report.reports.html.hlo_text import hlo_texts
 from nsys_report.reports.model import Notice, Part, Report
 from nsys_report.reports.notices import health_notices
 from nsys_report.reports.pictures.build import MOST_TIMELINES, build_pictures
 from nsys_report.reports.pictures.model import Pictures
 from nsys_report.reports.pictures.runs import MOST_MARKS
 from nsys_report.reports.pictures.timeline import MOST_BARS
-from nsys_report.reports.programs import of_module, title_of
 from nsys_report.units import phrase
 
 if TYPE_CHECKING:
-    from hlo_mapping import Instruction, Module
     from nsys_report.analysis.roofline.ceilings import Ceiling
     from nsys_report.session import Session
 
 MOST_TEXT = 700_000
 """Characters of HLO text on a page; the instructions with most time come first."""
-LONGEST_TEXT = 6_000
-"""Characters of one instruction's text, with the body of what it calls."""
-LONGEST_VALUE = 160
-"""Characters of one attribute of an instruction."""
-LEFT_OUT = frozenset({"metadata", "frontend_attributes"})
-"""Attributes that the page says otherwise, or nobody reads; of all but library calls backend_config is one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,45 +83,3 @@ def _origin(ceiling: Ceiling | None, unit: str) -> str | None:
     ends = f" ({phrase(unit, ceiling.low)} to {phrase(unit, ceiling.high)})" if ceiling.low != ceiling.high else ""
     date = f", {ceiling.date}" if ceiling.date and ceiling.date not in ceiling.origin else ""
     return f"{phrase(unit, ceiling.value)}{ends}: {ceiling.origin}{date}"
-
-
-def hlo_texts(session: Session, room: int) -> Iterable[tuple[str, dict[str, str]]]:
-    """The HLO text of each instruction that ran in a program with a section, most time first, until the room is used."""
-    for record in worth_a_section(session)[0] if len(session.results.modules) else ():
-        program = session.joined.programs.get(record["program_id"])
-        if program is None or program.module is None:
-            continue
-        names = of_module(session.results.instructions, record)["hlo_instruction"].to_pylist()
-        texts: dict[str, str] = {}
-        for name in names:
-            if name is None or (text := hlo_text(program.module, name)) is None:
-                continue
-            room -= len(text)
-            if room < 0:
-                break
-            texts[name] = text
-        yield title_of(record), texts
-
-
-def hlo_text(module: Module, name: str) -> str | None:
-    """An instruction and what it calls, as text without what nobody reads; None for one that the module has not."""
-    found = module.instruction(name)
-    if found is None:
-        return None
-    lines = [_line(found)]
-    for called in found.called if found.opcode not in ("while", "conditional", "call") else ():
-        computation = module.by_name.get(called)
-        if computation is not None:
-            lines += ["", f"{called} {{", *(f"  {_line(i)}" for i in computation.instructions), "}"]
-    text = "\n".join(lines)
-    return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT].rsplit("\n", 1)[0] + "\n…"
-
-
-def _line(instruction: Instruction) -> str:
-    from hlo_mapping import print_instruction
-
-    left_out = LEFT_OUT if instruction.opcode == "custom-call" else LEFT_OUT | {"backend_config"}
-    kept = [(k, v if len(v) <= LONGEST_VALUE else v[:LONGEST_VALUE] + "…") for k, v in instruction.attributes if k not in left_out]
-    literal = instruction.literal
-    short = literal if literal is None or len(literal) <= LONGEST_VALUE else literal[:LONGEST_VALUE] + "…"
-    return print_instruction(replace(instruction, attributes=tuple(kept), literal=short))
