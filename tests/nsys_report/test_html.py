@@ -19,7 +19,7 @@ from nsys_report.reports.budget_page import CATEGORIES
 from nsys_report.reports.html import glossary
 from nsys_report.reports.html.content import Content, Page, build_page
 from nsys_report.reports.html.data import json_markup
-from nsys_report.reports.html.hlo_text import hlo_text
+from nsys_report.reports.html.hlo_text import hlo_text, origin_lines
 from nsys_report.reports.html.page import SCRIPTS, render
 from nsys_report.reports.model import Report
 from nsys_report.reports.pictures.build import build_pictures
