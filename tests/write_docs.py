@@ -42,11 +42,11 @@ TABLES = {
     "executions.parquet": (EXECUTION_TABLE, "A row per execution of one XLA program on one device, in order of start."),
     "instructions.parquet": (
         INSTRUCTIONS,
-        "A row per program and HLO instruction, most time first within the program. Figures are over whole executions.",
+        "A row per program and HLO instruction, most time first within the program. Figures are over complete executions.",
     ),
     "classes.parquet": (
         CLASSES,
-        "A row per program and class of kernels, most time first within the program. Figures are over whole executions.",
+        "A row per program and class of kernels, most time first within the program. Figures are over complete executions.",
     ),
 }
 

@@ -1,7 +1,7 @@
 """HLO text read into a Module: every dialect that XLA:GPU wrote from late 2024 to 2026.
 
 One pattern takes an instruction's head and one each attribute; meanings are read later, from the raw text. Where a pattern does not
-fit, `hlo_mapping.text.careful` walks the same text step by step: it reads rare forms and says exactly what is wrong with the rest.
+fit, `hlo_mapping.text.slow_path` walks the same text step by step: it reads rare forms and says exactly what is wrong with the rest.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from hlo_mapping.ir import Computation, Instruction, Module, Operand, OpMetadata
 from hlo_mapping.shape import Shape
 from hlo_mapping.text import attributes as attribute_text
-from hlo_mapping.text import careful
+from hlo_mapping.text import slow_path
 from hlo_mapping.text.calls import check_depth
 from hlo_mapping.text.lexer import ATTRIBUTE, CLOSER, COMPUTATION, INSTRUCTION, OPERAND, SIGNATURE
 from hlo_mapping.text.shapes import read_shape
@@ -52,7 +52,7 @@ class _Parser:
     def module(self) -> Module:
         header = _HEADER.match(self.text)
         if header is None:
-            raise careful.header_error(self.source)
+            raise slow_path.header_error(self.source)
         attributes, at = self.attributes(header.end(), is_header=True)
         tables, at = self.tables(self.end_of_line(at))
         self.frames = read_frames(tables)
@@ -94,8 +94,8 @@ class _Parser:
         while at < len(self.text):
             head = COMPUTATION.match(self.text, at)
             if head is None:
-                raise careful.computation_error(self.source, at)
-            start = head.end() if SIGNATURE.fullmatch(head["rest"]) else careful.signature_end(self.source, at, head.start("rest"))
+                raise slow_path.computation_error(self.source, at)
+            start = head.end() if SIGNATURE.fullmatch(head["rest"]) else slow_path.signature_end(self.source, at, head.start("rest"))
             if head["name"] in found:
                 raise self.source.error(f"there is a computation named {head['name']} already", head.start("name"), head.end("name"))
             found[head["name"]], at = self.computation(head, start)
@@ -114,7 +114,9 @@ class _Parser:
                 raise self.source.truncated(f"computation {head['name']}")
             instruction, end = self.instruction(at)
             if instruction.name in by_name:
-                raise careful.name_error(self.source, at, instruction.name, "there is an instruction named {} in this computation already")
+                raise slow_path.name_error(
+                    self.source, at, instruction.name, "there is an instruction named {} in this computation already"
+                )
             by_name[instruction.name] = instruction
             at = self.end_of_line(end)
         if not by_name:
@@ -136,9 +138,9 @@ class _Parser:
         """The instruction on the line at `at`, and the offset after it."""
         head = INSTRUCTION.match(self.text, at)
         if head is None:
-            parts = careful.instruction_head(self.source, at)
+            parts = slow_path.instruction_head(self.source, at)
         else:
-            parts = careful.Head(
+            parts = slow_path.Head(
                 is_root=head["root"] is not None,
                 name=head["name"],
                 shape=head["shape"],
@@ -160,7 +162,7 @@ class _Parser:
             attribute_text.computations(parts.opcode, attributes),
             self.op_metadata(attributes),
             parts.is_root,
-            careful.parameter_number(self.source, parts) if parts.opcode == "parameter" else None,
+            slow_path.parameter_number(self.source, parts) if parts.opcode == "parameter" else None,
             at,
         )
         return instruction, end
@@ -171,7 +173,7 @@ class _Parser:
         while self.text.startswith(",", at):
             match = ATTRIBUTE.match(self.text, at)
             if match is None or "\n" in match[2]:
-                pair, at = careful.attribute(self.source, at, is_header)
+                pair, at = slow_path.attribute(self.source, at, is_header)
             else:
                 pair, at = (match[1], match[2]), match.end()
             found.append(pair)
@@ -200,7 +202,7 @@ class _Parser:
         while done <= len(arguments):
             found = OPERAND.match(arguments, done)
             if found is None:
-                raise careful.operand_error(self.source, arguments, at, done)
+                raise slow_path.operand_error(self.source, arguments, at, done)
             operand = Operand(found["name"], tuple(map(int, _INDEX.findall(found["index"]))))
             self.operands[arguments[done : found.end()].removeprefix(" ")] = operand
             yield operand
@@ -229,7 +231,7 @@ class _Parser:
         for instruction in instructions:
             for operand in instruction.operands:
                 if operand.name not in by_name:
-                    raise careful.name_error(
+                    raise slow_path.name_error(
                         self.source, instruction.offset, operand.name, "there is no instruction named {} in this computation", after="("
                     )
 
@@ -238,7 +240,7 @@ class _Parser:
             for instruction in computation.instructions:
                 for name in instruction.called:
                     if name not in module.by_name:
-                        raise careful.name_error(
+                        raise slow_path.name_error(
                             self.source, instruction.offset, name, "there is no computation named {} in this module", after="="
                         )
 
@@ -253,5 +255,5 @@ class _Parser:
     def end_of_line(self, at: int) -> int:
         found = _LINE_END.match(self.text, at)
         if found is None:
-            raise careful.line_error(self.source, at)
+            raise slow_path.line_error(self.source, at)
         return found.end()

@@ -52,7 +52,7 @@ def copy_without_names(
 
 
 def _window(analysis: Analysis, executions: int) -> tuple[int, int]:
-    """The times around the first whole executions of the program with most busy time."""
+    """The times around the first complete executions of the program with most busy time."""
     table = analysis.joined.executions
     if not len(table):
         raise UsageError("--executions was given, but no execution was found", "leave it out", slug="executions")

@@ -63,9 +63,9 @@ def _section() -> Section:
         Column("name", "GPU", "name"),
         Column("nominal", "nominal", "bytes_per_s"),
         Column("measured", "measured", "bytes_per_s"),
-        *(Column(kind, kind, "flops_per_s", keep=1) for kind in COMPUTE_TYPES),
-        Column("date", "measured on", "text", keep=2),
-        Column("origin", "how", "name", keep=3),
+        *(Column(kind, kind, "flops_per_s", drop_rank=1) for kind in COMPUTE_TYPES),
+        Column("date", "measured on", "text", drop_rank=2),
+        Column("origin", "how", "name", drop_rank=3),
     )
     rows = []
     for entry in builtin_table():

@@ -74,7 +74,7 @@ def _by_program(table: pa.Table) -> dict[Key, list[dict[str, Any]]]:
 
 
 def _busy(analysis: Session) -> dict[Key, list[int]]:
-    """Busy time of each program's whole executions in the order they ran."""
+    """Busy time of each program's complete executions in the order they ran."""
     executions = analysis.joined.executions.select(["hlo_module", "program_id", "busy_time_ns", "is_complete"])
     found: dict[Key, list[int]] = {}
     for row in executions.to_pylist():

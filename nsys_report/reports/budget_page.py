@@ -34,13 +34,13 @@ CATEGORIES = {
 """The budget's categories in the words of the page."""
 LEAST_OF_ROW = 0.02
 """Of the largest share of a row, for a finding to be named with it."""
-FINDINGS = Column("findings", "findings", "text", "ids of the findings that account for it, most first", keep=9)
+FINDINGS = Column("findings", "findings", "text", "ids of the findings that account for it, most first", drop_rank=9)
 COLUMNS = (
     Column("category", "where a step goes", "text"),
     Column("typical_ns", "time", "ns"),
     Column("share", "share", "ratio"),
-    Column("tokens_per_s_gain", "tokens won", "per_s", "tokens a second won if this took no time", keep=2),
-    Column("parts", "mostly", "name", "its largest parts", keep=1),
+    Column("tokens_per_s_gain", "tokens won", "per_s", "tokens a second won if this took no time", drop_rank=2),
+    Column("parts", "mostly", "name", "its largest parts", drop_rank=1),
     FINDINGS,
 )
 PARTS = (

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from nsys_report.fact import Fact
 from nsys_report.findings.explained import explained
-from nsys_report.reports import budget_page, closer, notices, programs, what_if_page, whole
+from nsys_report.reports import budget_page, capture_sections, notices, program_details, programs, what_if_page
 from nsys_report.reports.model import Part, Report, Section, Table
 from nsys_report.reports.present import Record, of_few
 from nsys_report.units import count, duration, share, size, things
@@ -44,22 +44,22 @@ TOP = 12
 
 def build_report(sessions: Sequence[Session], made_by: str, top: int | None = TOP) -> Report:
     """The report on one or several captures; `top` rows of long tables stand on short pages, None for all."""
-    return Report(tuple(build_part(s, top) for s in sessions), whole.summary(sessions) if len(sessions) > 1 else None, made_by)
+    return Report(tuple(build_part(s, top) for s in sessions), capture_sections.summary(sessions) if len(sessions) > 1 else None, made_by)
 
 
 def build_part(session: Session, top: int | None = TOP) -> Part:
     """What the report says of one capture."""
     sections = [
         *_program_sections(session, top),
-        *whole.kernel_sections(session, top),
-        *whole.coverage_sections(session),
-        whole.ceilings_section(session),
+        *capture_sections.kernel_sections(session, top),
+        *capture_sections.coverage_sections(session),
+        capture_sections.ceilings_section(session),
     ]
-    facts = whole.facts(session)
-    lines = (whole.ceilings_line(session.results.ceilings), *((f"Narrowed to {session.narrowed}.",) if session.narrowed else ()))
+    facts = capture_sections.facts(session)
+    lines = (capture_sections.ceilings_line(session.results.ceilings), *((f"Narrowed to {session.narrowed}.",) if session.narrowed else ()))
     return Part(
         session.name,
-        whole.headline(session),
+        capture_sections.headline(session),
         lines,
         facts,
         notices=tuple(notices.all_notices(session)),
@@ -111,8 +111,8 @@ def _program(session: Session, record: Record, top: int | None) -> Section:
             programs.instructions_table(instructions, top),
         ]
     elif len(kernels := programs.of_module(results.kernels, record)):
-        tables.append(whole.kernels_table(kernels, "Kernels by time", top))
-    layer_lines, layers = closer.layer_tables(results, record, top)
+        tables.append(capture_sections.kernels_table(kernels, "Kernels by time", top))
+    layer_lines, layers = program_details.layer_tables(results, record, top)
     tables[1:1] = [
         *budget_page.budget_tables(results, record, session.findings),
         *what_if_page.what_if_tables(results, session.predictions, record),
@@ -120,11 +120,11 @@ def _program(session: Session, record: Record, top: int | None) -> Section:
     tables += layers
     copies = programs.of_module(results.copies, record)
     if len(copies):
-        tables.append(whole.copies_table(copies))
-    tables += closer.full_tables(results, record)
+        tables.append(capture_sections.copies_table(copies))
+    tables += program_details.full_tables(results, record)
     if joined and not len(classes):
         lines = (*lines, f"Nothing in it is of {session.narrowed}.")
-    text = (*lines, *step_lines, *closer.repeat_lines(results, record), *layer_lines)
+    text = (*lines, *step_lines, *program_details.repeat_lines(results, record), *layer_lines)
     title = programs.title_of(record)
     return Section(
         f"program:{title}",
@@ -166,7 +166,7 @@ def _total(record: Record, classes: pa.Table, ceilings: Ceilings) -> dict[str, A
 def _floor(record: Record, classes: pa.Table) -> tuple[tuple[Fact, ...], tuple[str, ...]]:
     """How far an execution's kernels are from the fewest bytes it needs."""
     runs, whole_runs = record["executions"], record["complete_executions"]
-    text = things(runs, "execution") + (f", {count(whole_runs)} of them whole" if whole_runs != runs else "")
+    text = things(runs, "execution") + (f", {count(whole_runs)} of them complete" if whole_runs != runs else "")
     if record["kernels_per_execution"]:
         text += f", {things(record['kernels_per_execution'], 'kernel')} and {duration(record['kernel_time_ns'])} of kernel time each."
     elif record["busy_time_ns"] is not None:

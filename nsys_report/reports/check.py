@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hlo_mapping import index_dump
+from nsys_report.reports.capture_sections import headline
 from nsys_report.reports.model import Notice, Section, Severity
 from nsys_report.reports.notices import all_notices, health_notices
-from nsys_report.reports.whole import headline
 from nsys_report.units import count, share, things
 
 if TYPE_CHECKING:

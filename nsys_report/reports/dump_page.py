@@ -14,26 +14,26 @@ if TYPE_CHECKING:
 PROGRAMS = (
     Column("program", "program", "name"),
     Column("program_id", "number", "number"),
-    Column("instructions", "launching instructions", "count", keep=2),
-    Column("fusions", "fusions", "count", keep=3),
-    Column("calls", "library calls", "count", keep=3),
-    Column("products", "products", "count", keep=4),
-    Column("staged_bytes", "weights rewritten", "bytes", "written by instructions that only convert or rearrange weights", keep=3),
+    Column("instructions", "launching instructions", "count", drop_rank=2),
+    Column("fusions", "fusions", "count", drop_rank=3),
+    Column("calls", "library calls", "count", drop_rank=3),
+    Column("products", "products", "count", drop_rank=4),
+    Column("staged_bytes", "weights rewritten", "bytes", "written by instructions that only convert or rearrange weights", drop_rank=3),
     Column("weight_bytes", "weights", "bytes"),
-    Column("kv_cache_bytes", "KV caches", "bytes", keep=1),
-    Column("state_bytes", "state", "bytes", keep=1),
-    Column("input_bytes", "inputs", "bytes", keep=2),
-    Column("donated_bytes", "donated", "bytes", keep=1),
-    Column("temporary_bytes", "scratch", "bytes", keep=1),
+    Column("kv_cache_bytes", "KV caches", "bytes", drop_rank=1),
+    Column("state_bytes", "state", "bytes", drop_rank=1),
+    Column("input_bytes", "inputs", "bytes", drop_rank=2),
+    Column("donated_bytes", "donated", "bytes", drop_rank=1),
+    Column("temporary_bytes", "scratch", "bytes", drop_rank=1),
 )
 GROUPS = (
     Column("role", "role", "text"),
     Column("count", "how many", "count"),
     Column("bytes", "each", "bytes"),
     Column("total_bytes", "in all", "bytes"),
-    Column("donated", "donated", "flag", keep=1),
-    Column("name", "such as", "name", keep=3),
-    Column("why", "because it is", "name", keep=2),
+    Column("donated", "donated", "flag", drop_rank=1),
+    Column("name", "such as", "name", drop_rank=3),
+    Column("why", "because it is", "name", drop_rank=2),
 )
 PARAMETERS = (
     Column("number", "number", "text"),
@@ -50,8 +50,8 @@ DOTS = (
     Column("rhs_type", "right", "text"),
     Column("accumulation_type", "sums in", "text"),
     Column("result_type", "result", "text"),
-    Column("precision", "precision", "text", keep=1),
-    Column("algorithm", "algorithm", "text", "that the program asks for", keep=2),
+    Column("precision", "precision", "text", drop_rank=1),
+    Column("algorithm", "algorithm", "text", "that the program asks for", drop_rank=2),
     Column("count", "count", "count"),
 )
 STAGED = (
@@ -61,18 +61,18 @@ STAGED = (
     Column("count", "how many", "count"),
     Column("bytes_written", "each writes", "bytes", "in one execution of the instruction; one in a loop runs many times"),
     Column("total_bytes", "in all", "bytes"),
-    Column("instruction", "such as", "name", keep=1),
+    Column("instruction", "such as", "name", drop_rank=1),
 )
 TEMPORARIES = (
     Column("shape", "shape", "name"),
     Column("bytes", "each", "bytes"),
     Column("count", "how many", "count"),
-    Column("instruction", "such as", "name", keep=1),
+    Column("instruction", "such as", "name", drop_rank=1),
 )
 ALIKE = (
     Column("program", "program", "name"),
     Column("count", "compiled", "count"),
-    Column("numbers", "numbers", "name", keep=1),
+    Column("numbers", "numbers", "name", drop_rank=1),
     Column("shapes", "differs in", "name"),
 )
 

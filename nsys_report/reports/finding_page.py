@@ -8,11 +8,11 @@ from nsys_report.reports.model import Column, Row, Table
 PLACES = (
     Column("hlo_instruction", "instruction", "name"),
     Column("time_ns", "time", "ns", "in one execution"),
-    Column("launches", "launches", "count", "in one execution", keep=2),
-    Column("bytes_accessed", "bytes", "bytes", "in one execution", keep=1),
-    Column("source", "source", "name", "the line that it came from", keep=3),
-    Column("op_name", "operation", "name", "the framework's name of it", keep=5),
-    Column("hlo", "HLO", "name", "its line of the optimized module", keep=9),
+    Column("launches", "launches", "count", "in one execution", drop_rank=2),
+    Column("bytes_accessed", "bytes", "bytes", "in one execution", drop_rank=1),
+    Column("source", "source", "name", "the line that it came from", drop_rank=3),
+    Column("op_name", "operation", "name", "the framework's name of it", drop_rank=5),
+    Column("hlo", "HLO", "name", "its line of the optimized module", drop_rank=9),
 )
 
 

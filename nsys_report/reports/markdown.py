@@ -11,8 +11,8 @@ from nsys_report.units import SHORTENED, UNKNOWN, shorten, visible
 
 LONGEST_NAME = 60
 """Characters of a name in a cell; longer ones lose their middle."""
-DEAREST = 6
-"""Columns less dear than this (model.Column.keep) are left out: a page of an issue is about 100 characters wide."""
+LAST_RANK = 6
+"""Columns of this model.Column.drop_rank and more are left out: a page of an issue is about 100 characters wide."""
 FULL_FINDINGS = 3
 """Findings in full; the others are one line each."""
 MOST_PLACES = 4
@@ -117,8 +117,8 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _kept(table: Table, rows: tuple[Row, ...]) -> list[int]:
-    """The columns dear enough, by position; those that say nothing are left out, but for the first."""
-    return [i for i in table.telling(rows) if table.columns[i].keep < DEAREST]
+    """The columns that are shown, by position; those that say nothing are left out, but for the first."""
+    return [i for i in table.telling(rows) if table.columns[i].drop_rank < LAST_RANK]
 
 
 def _line(cells: Iterator[str]) -> str:

@@ -38,15 +38,15 @@ class Notice:
 class Column:
     """A column of a table: its key (units in the name), heading, unit, meaning.
 
-    `keep` says how dear it is where room is short: columns with the highest number go first, those of one
-    number together, the table's first column never.
+    Where room is short, columns of the highest `drop_rank` are left out first, those of one rank together; rank 0 and the table's first
+    column never.
     """
 
     key: str
     heading: str
     unit: str
     about: str = ""
-    keep: int = 0
+    drop_rank: int = 0
 
     def __post_init__(self) -> None:
         if self.unit not in UNITS:

@@ -16,11 +16,11 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """A column to show: its key in the Arrow table, its heading, and how dear it is (see model.Column)."""
+    """A column to show: its key in the Arrow table, its heading, and when it is left out (model.Column.drop_rank)."""
 
     key: str
     heading: str
-    keep: int = 0
+    drop_rank: int = 0
     unit: str = ""
     """"" takes the unit that the key ends in."""
 
@@ -59,7 +59,7 @@ def columns_of(schema: pa.Schema, shows: Iterable[Show]) -> tuple[Column, ...]:
 
 def _column(field: pa.Field, show: Show) -> Column:
     about = (field.metadata or {}).get(b"about", b"").decode()
-    return Column(show.key, show.heading, show.unit or unit_of(show.key, field.type), about, show.keep)
+    return Column(show.key, show.heading, show.unit or unit_of(show.key, field.type), about, show.drop_rank)
 
 
 def no_marks(_record: Record) -> tuple[Mark, ...]:

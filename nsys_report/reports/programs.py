@@ -23,7 +23,7 @@ MODULES = (
     Show("hlo_module", "program", unit="name"),
     Show("program_id", "number", 9),
     Show("executions", "executions"),
-    Show("complete_executions", "whole", 8),
+    Show("complete_executions", "complete", 8),
     Show("kernels_per_execution", "kernels each"),
     Show("kernel_time_ns", "kernel time"),
     Show("kernel_time_p10_ns", "p10", 4),
@@ -101,7 +101,7 @@ def modules_table(modules: pa.Table, top: int | None = None) -> Table:
     """All programs side by side, most busy time first."""
     left_out = pc.sum(pc.subtract(modules["executions"], modules["complete_executions"])).as_py() or 0
     notes = [
-        "kernel time, busy time and host gap: median of whole executions, with 10th and 90th percentile of five or more where they fit; "
+        "kernel time, busy time and host gap: median of complete executions, with 10th and 90th percentile of five or more where they fit; "
         "the host gap is the idle time right before an execution, after whatever ran last"
     ]
     if left_out:

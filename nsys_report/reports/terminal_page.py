@@ -21,7 +21,7 @@ LEAST_WIDTH = 40
 BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|(?:ns|µs|ms|s|B|kB|MB|GB|TB|GB/s)\b)")
 """A space that no line ends at."""
 NOT_MISSED = 7
-"""Columns as little dear as this are left out without a word: they are in the page and the documents."""
+"""Columns of this rank and more are left out without a word: they are in the page and the documents."""
 FULL_FINDINGS, MOST_PLACES = 3, 3
 GAP = "  "
 LISTED = "parts"
@@ -133,7 +133,7 @@ def _wrapped(text: str, width: int, style: str = "", first: str = "", rest: str 
 
 
 def table_lines(table: Table, width: int, titled: bool = True) -> Iterator[Text]:
-    """A table in at most `width` characters: names shortened in the middle first, then the least dear columns left out."""
+    """A table in at most `width` characters: names shortened in the middle first, then columns left out by their rank."""
     if titled:
         yield Text(visible(table.title), style=STRONG)
     rows = table.shown()
@@ -158,7 +158,7 @@ def _below(table: Table, rows: tuple[Row, ...], kept: list[int], width: int) -> 
     if hidden:
         yield from _wrapped(f"… {hidden:,} more of {len(table.rows):,} rows (--top)", width, QUIET)
     known = {table.columns[i].key for i in table.telling(rows)}
-    gone = [c.heading for c in table.columns if c.key in known - columns and c.keep < NOT_MISSED]
+    gone = [c.heading for c in table.columns if c.key in known - columns and c.drop_rank < NOT_MISSED]
     if gone:
         yield from _wrapped(f"no room for: {', '.join(gone)}", width, QUIET)
     for note in table.notes:
@@ -182,10 +182,10 @@ def _fit(table: Table, rows: tuple[Row, ...], cells: list[tuple[str, ...]], widt
     natural = [max([_head_width(c), *(cell_len(row[i]) for row in cells)]) for i, c in enumerate(columns)]
     floor = [LEAST_OTHER if i else LEAST_NAME for i in range(len(columns))]
     least = [min(n, max(f, _head_width(c))) if c.unit in SHORTENED else n for n, f, c in zip(natural, floor, columns, strict=True)]
-    kept = [i for i, c in enumerate(columns) if not c.keep or i in telling]
+    kept = [i for i, c in enumerate(columns) if not c.drop_rank or i in telling]
     while len(kept) > 1 and sum(least[i] for i in kept) + len(GAP) * (len(kept) - 1) > width:
-        last = max(columns[i].keep for i in kept[1:])
-        kept = [i for i in kept if i == kept[0] or columns[i].keep < last] if last else kept[:-1]
+        last = max(columns[i].drop_rank for i in kept[1:])
+        kept = [i for i in kept if i == kept[0] or columns[i].drop_rank < last] if last else kept[:-1]
     if sum(least[i] for i in kept) + len(GAP) * (len(kept) - 1) > width:  # one column alone that is still too wide
         least[kept[0]] = width - sum(least[i] for i in kept[1:]) - len(GAP) * (len(kept) - 1)
     spare = width - sum(least[i] for i in kept) - len(GAP) * (len(kept) - 1)

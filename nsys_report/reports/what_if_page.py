@@ -17,10 +17,10 @@ COLUMNS = (
     Column("scenario", "what if", "text", "what is assumed"),
     Column("predicted_ns", "step", "ns", "the step then, by the floors: kernels keep their time above their floor"),
     Column("saved_ns", "saves", "ns", "the step as it is less the step then"),
-    Column("share", "share", "ratio", "of the step as it is", keep=1),
-    Column("tokens_per_s", "tokens", "per_s", "tokens a second of the step then", keep=1),
-    Column("best_ns", "at its rate", "ns", "the step then, if its kernels keep the share of the ceiling that they have", keep=3),
-    Column("assumptions", "assumed", "text", "what the prediction rests on", keep=9),
+    Column("share", "share", "ratio", "of the step as it is", drop_rank=1),
+    Column("tokens_per_s", "tokens", "per_s", "tokens a second of the step then", drop_rank=1),
+    Column("best_ns", "at its rate", "ns", "the step then, if its kernels keep the share of the ceiling that they have", drop_rank=3),
+    Column("assumptions", "assumed", "text", "what the prediction rests on", drop_rank=9),
 )
 AS_IT_IS = "as it is"
 

@@ -8,7 +8,7 @@ import pytest
 
 from hlo_mapping.ir import Alias, Instruction, Module, Operand
 from hlo_mapping.shape import Layout, Shape
-from hlo_mapping.text import careful
+from hlo_mapping.text import slow_path
 from hlo_mapping.text.attributes import mlir_attributes
 from hlo_mapping.text.lexer import INSTRUCTION
 from hlo_mapping.text.parser import parse_module
@@ -54,13 +54,13 @@ def test_reading_step_by_step_finds_what_the_pattern_finds(path: Path) -> None:
     module = read(path)
     source = Source(module.text, "again")
     for instruction in (i for c in module.computations for i in c.instructions):
-        head = careful.instruction_head(source, instruction.offset)
+        head = slow_path.instruction_head(source, instruction.offset)
         found = INSTRUCTION.match(module.text, instruction.offset)
         assert found is not None
         assert (head.name, head.shape, head.opcode, head.arguments) == found.group("name", "shape", "opcode", "arguments")
         at, attributes = head.end, []
         while module.text.startswith(",", at):
-            pair, at = careful.attribute(source, at)
+            pair, at = slow_path.attribute(source, at)
             attributes.append(pair)
         assert tuple(attributes) == instruction.attributes
 

@@ -9,11 +9,11 @@ CLASS_COLUMNS = (
     Column("kernel_class", "class", "text"),
     Column("time_per_execution_ns", "time", "ns"),
     Column("time_share", "share", "ratio"),
-    Column("launches_per_execution", "launches", "count", keep=2),
+    Column("launches_per_execution", "launches", "count", drop_rank=2),
     Column("bytes_accessed", "bytes", "bytes"),
     Column("bytes_per_s", "implied", "bytes_per_s"),
-    Column("share_of_measured", "of measured", "ratio", keep=1),
-    Column("share_of_nominal", "of nominal", "ratio", keep=3),
+    Column("share_of_measured", "of measured", "ratio", drop_rank=1),
+    Column("share_of_nominal", "of nominal", "ratio", drop_rank=3),
 )
 
 ABOVE = Mark("bytes_per_s", "▲", "above the measured ceiling: served from L2, or the count is wrong")
@@ -34,7 +34,11 @@ CLASSES = Table(
 
 def instructions(names: tuple[str, ...], lead: int | None = None) -> Table:
     """A table with a column of names."""
-    columns = (Column("hlo_instruction", "instruction", "name"), Column("time_ns", "time", "ns"), Column("op", "opcode", "text", keep=1))
+    columns = (
+        Column("hlo_instruction", "instruction", "name"),
+        Column("time_ns", "time", "ns"),
+        Column("op", "opcode", "text", drop_rank=1),
+    )
     return Table("instructions", "Instructions", columns, tuple(Row((n, 1000 * i, "fusion")) for i, n in enumerate(names)), lead=lead)
 
 

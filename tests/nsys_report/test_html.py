@@ -100,7 +100,7 @@ def test_every_figure_of_the_report_stands_in_its_table() -> None:
     cells = set(Read(html_of("decode")).cells)
     for section in analysis.report().parts[0].sections:
         for table in section.tables:
-            shown = [i for i, column in enumerate(table.columns) if column.keep < 7]
+            shown = [i for i, column in enumerate(table.columns) if column.drop_rank < 7]
             for row in table.rows:
                 texts = table.texts(row)
                 missing = [texts[i] for i in shown if texts[i] not in cells and any(r.values[i] not in (None, "") for r in table.rows)]

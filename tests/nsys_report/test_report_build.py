@@ -224,7 +224,7 @@ def test_cut_off_executions_are_counted_and_left_out() -> None:
     found = part(DECODE + step(30_000, 3), executions={3: {"is_complete": False}})
     (row,) = table(section(found, "modules"), "modules").records()
     assert (row["executions"], row["complete_executions"]) == (4, 3)
-    assert section(found, "program:jit_step#1").lines[0].startswith("4 executions, 3 of them whole, ")
+    assert section(found, "program:jit_step#1").lines[0].startswith("4 executions, 3 of them complete, ")
     assert any("1 execution cut off" in note for note in table(section(found, "modules"), "modules").notes)
 
 

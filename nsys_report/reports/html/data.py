@@ -17,7 +17,7 @@ from nsys_report.reports.pictures.model import Kind, ProgramPictures, Timeline
 from nsys_report.units import duration, visible, words
 
 FOLDED_FROM = 7
-"""Columns as little dear as this (model.Column.keep) stand in the details of a row, and not in the table."""
+"""Columns of this model.Column.drop_rank and more stand in the details of a row, and not in the table."""
 
 MOST_ROWS, MOST_FOLDED, LEAST_ROWS = 1_200, 400, 100
 """Rows of one table on a page of one program, of a folded one, and of one on a page of many programs, which share the room."""
@@ -122,7 +122,7 @@ def table_details(table: Table, section: str, programs: int = 1) -> dict[str, An
     """The details of each row that the page shows of a table of instructions; their text stands once under the section's id."""
     places = {column.key: i for i, column in enumerate(table.columns)}
     source = [places[key] for key in ("source_file", "source_line") if key in places]
-    hidden = [i for i in table.telling() if table.columns[i].keep >= FOLDED_FROM and i not in source]
+    hidden = [i for i in table.telling() if table.columns[i].drop_rank >= FOLDED_FROM and i not in source]
     labels = [visible(table.columns[i].title) for i in hidden] + ["source"] * bool(source)
     rows = []
     shown = rows_shown(table, programs)

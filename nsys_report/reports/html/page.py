@@ -140,10 +140,10 @@ def _title(page: Page) -> str:
 def _columns(table: Table) -> list[tuple[int, Column, bool]]:
     """The columns that stand in the table: their place, and whether they are shown only when asked for.
 
-    Columns that say nothing are left out; the least dear ones of a table whose rows can be opened stand in the opened row.
+    Columns that say nothing are left out; those that go first in a table whose rows can be opened stand in the opened row.
     """
     known = [(i, table.columns[i]) for i in table.telling()]
-    extra = {i: i > 0 and c.keep >= data.FOLDED_FROM for i, c in known}
+    extra = {i: i > 0 and c.drop_rank >= data.FOLDED_FROM for i, c in known}
     return [(i, c, extra[i]) for i, c in known if not (extra[i] and _has_details(table))]
 
 

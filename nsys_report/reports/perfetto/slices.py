@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 MOST_ACTIVITIES = 1_000_000
-"""GPU activities in a trace; of a longer capture the first so many, rounded down to whole executions."""
+"""GPU activities in a trace; of a longer capture the first so many, rounded down to complete executions."""
 CLASSES = ("weights", "attention", "kv_gather", "kv_write", "other")
 
 

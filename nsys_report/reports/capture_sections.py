@@ -229,15 +229,15 @@ def _certainty(record: Record) -> Value:
 
 SUMMARY = (
     Column("name", "capture", "name"),
-    Column("program", "program with most time", "name", keep=2),
-    Column("executions", "executions", "count", keep=3),
+    Column("program", "program with most time", "name", drop_rank=2),
+    Column("executions", "executions", "count", drop_rank=3),
     Column("kernel_time_ns", "kernel time", "ns"),
-    Column("busy_time_ns", "busy time", "ns", keep=3),
-    Column("host_gap_ns", "host gap", "ns", keep=1),
-    Column("step_ns", "step", "ns", "a typical step, from one execution's start to the next", keep=1),
-    Column("of_floor_measured", "of measured", "ratio", "the floor at the measured ceiling over the kernel time", keep=4),
-    Column("joined_share", "joined", "ratio", "share of the kernel time joined to HLO with confidence", keep=5),
-    Column("finding", "first finding", "name", keep=6),
+    Column("busy_time_ns", "busy time", "ns", drop_rank=3),
+    Column("host_gap_ns", "host gap", "ns", drop_rank=1),
+    Column("step_ns", "step", "ns", "a typical step, from one execution's start to the next", drop_rank=1),
+    Column("of_floor_measured", "of measured", "ratio", "the floor at the measured ceiling over the kernel time", drop_rank=4),
+    Column("joined_share", "joined", "ratio", "share of the kernel time joined to HLO with confidence", drop_rank=5),
+    Column("finding", "first finding", "name", drop_rank=6),
 )
 FIGURES = ("hlo_module", "executions", "kernel_time_ns", "busy_time_ns", "host_gap_ns")
 
@@ -253,7 +253,7 @@ def summary(sessions: Sequence[Session]) -> Table:
         joined = session.results.joined_share if session.xla_dump is not None else None
         first = session.findings[0].title if session.findings else None
         rows.append(Row((session.name, *(record[key] for key in FIGURES), _step(session, record), ratio, joined, first)))
-    return Table("summary", "Captures", SUMMARY, tuple(rows), notes=("kernel time, busy time and host gap: median of whole executions",))
+    return Table("summary", "Captures", SUMMARY, tuple(rows), notes=("kernel time, busy time and host gap: median of complete executions",))
 
 
 def _step(session: Session, record: Record) -> float | None:
