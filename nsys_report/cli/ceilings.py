@@ -35,7 +35,7 @@ def command(ctx: click.Context) -> None:
 )
 @click.option("--size", type=click.IntRange(min=256), default=8192, show_default=True, help="Rows and columns of the products.")
 def measure_command(target: Path | None, backend: str | None, mib: int, size: int) -> None:
-    """Measure the GPU at hand: a streaming read and copy, and matrix products.
+    """Measure the GPU at hand: streams that read, write and copy, and matrix products.
 
     Prints an entry for `nsys-report report --ceilings FILE`. Needs JAX, CuPy or PyTorch with a GPU that nothing else uses.
     """

@@ -25,6 +25,9 @@ class Backend(Protocol):
     def read(self, byte_count: int) -> Work:
         """A sum over that many bytes."""
 
+    def write(self, byte_count: int) -> Work:
+        """A pass that fills that many bytes and reads next to none."""
+
     def copy(self, byte_count: int) -> Work:
         """A pass that reads half as many bytes as it is given and writes as many again."""
 
@@ -54,6 +57,11 @@ class Jax:
     def read(self, byte_count: int) -> Work:
         values, total = self._ones(byte_count // 4), self.jax.jit(self.jnp.sum)
         return lambda: total(values)
+
+    def write(self, byte_count: int) -> Work:
+        value = self._ones(1)
+        fill = self.jax.jit(lambda x: self.jnp.broadcast_to(x, (byte_count // 4,)))
+        return lambda: fill(value)
 
     def copy(self, byte_count: int) -> Work:
         values, add = self._ones(byte_count // 8), self.jax.jit(lambda x: x + 1)
@@ -92,6 +100,10 @@ class Torch:
         values = self._ones(byte_count // 4)
         return lambda: values.sum()
 
+    def write(self, byte_count: int) -> Work:
+        target = self._ones(byte_count // 4)
+        return lambda: target.fill_(2.0)
+
     def copy(self, byte_count: int) -> Work:
         source, target = self._ones(byte_count // 8), self._ones(byte_count // 8)
         return lambda: target.copy_(source)
@@ -128,6 +140,10 @@ class CuPy:
     def read(self, byte_count: int) -> Work:
         values = self.cupy.ones(byte_count // 4, self.cupy.float32)
         return lambda: values.sum()
+
+    def write(self, byte_count: int) -> Work:
+        target = self.cupy.ones(byte_count // 4, self.cupy.float32)
+        return lambda: target.fill(2.0)
 
     def copy(self, byte_count: int) -> Work:
         source, target = (self.cupy.ones(byte_count // 8, self.cupy.float32) for _ in range(2))

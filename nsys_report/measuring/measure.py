@@ -38,24 +38,22 @@ class Measurement:
     byte_count: int
     size: int
     read: Rate
+    write: Rate
     copy: Rate
     products: dict[str, Rate]
-
-    @property
-    def bandwidth(self) -> Rate:
-        """The ceiling: the faster of the two streams."""
-        return max(self.read, self.copy, key=lambda r: r.median)
 
 
 def measure(
     backend: Backend, byte_count: int = 1 << 30, size: int = 8192, say: Callable[[str], None] = lambda text: None, today: date | None = None
 ) -> Measurement:
-    """Measures the GPU behind a backend: a streaming read and copy over `byte_count` bytes, and products of `size` squared."""
+    """Measures the GPU behind a backend: streams that read, write and copy `byte_count` bytes, and products of `size` squared."""
     say("warming up")
     read = backend.read(byte_count)
     _run_for(backend, read, WARM_SECONDS)
     say("streaming read")
     reading = _rate(backend, read, byte_count)
+    say("streaming write")
+    writing = _rate(backend, backend.write(byte_count), byte_count)
     say("streaming copy")
     copying = _rate(backend, backend.copy(byte_count), byte_count)
     products = {}
@@ -64,7 +62,9 @@ def measure(
         if work is not None:
             say(f"{kind} product")
             products[kind] = _rate(backend, work, 2 * size**3)
-    return Measurement(backend.device(), backend.name, (today or date.today()).isoformat(), byte_count, size, reading, copying, products)
+    return Measurement(
+        backend.device(), backend.name, (today or date.today()).isoformat(), byte_count, size, reading, writing, copying, products
+    )
 
 
 def _rate(backend: Backend, work: Work, amount: float) -> Rate:
@@ -92,32 +92,33 @@ def _run_for(backend: Backend, work: Work, seconds: float) -> None:
 
 def entry_text(found: Measurement) -> str:
     """The measurement as TOML, an entry that analysis.ceilings.read_table takes."""
-    best, way = found.bandwidth, "read" if found.bandwidth is found.read else "copy, reads plus writes,"
     amount = f"{found.byte_count / 2**30:g} GiB"
+    streams = (
+        ("measured", found.copy, f"a streaming copy, reads plus writes, of {amount}"),
+        ("read", found.read, f"a streaming read of {amount}"),
+        ("write", found.write, f"a streaming write of {amount}"),
+    )
     lines = [
         "[[gpu]]",
         f"name = {_quoted(found.gpu)}",
         f"match = [{_quoted('^' + re.escape(found.gpu) + '$')}]",
-        "[gpu.measured]",
-        *_figures("gb_per_s", best, 1e9),
-        f"date = {_quoted(found.day)}",
-        f"method = {_quoted(f'a streaming {way} of {amount} with {found.backend}, median of {SAMPLES}')}",
-        f"source = {_quoted(f'nsys-report ceilings measure; read {found.read.median / 1e9:.1f}, copy {found.copy.median / 1e9:.1f} GB/s')}",
     ]
+    for name, rate, way in streams:
+        lines += [f"[gpu.{name}]", *_figures("gb_per_s", rate, 1e9), *_origin(found, way)]
     for kind, rate in found.products.items():
-        lines += [
-            f"[gpu.compute.{kind}]",
-            *_figures("tflops", rate, 1e12),
-            'kind = "measured"',
-            f"date = {_quoted(found.day)}",
-            f"method = {_quoted(f'product of {found.size} cubed on random data with {found.backend}, median of {SAMPLES}')}",
-            'source = "nsys-report ceilings measure"',
-        ]
+        way = f"product of {found.size} cubed on random data"
+        lines += [f"[gpu.compute.{kind}]", *_figures("tflops", rate, 1e12), 'kind = "measured"', *_origin(found, way)]
     return "\n".join(lines) + "\n"
 
 
 def _figures(name: str, rate: Rate, scale: float) -> list[str]:
     return [f"{key} = {value / scale:.1f}" for key, value in ((name, rate.median), ("low", rate.low), ("high", rate.high))]
+
+
+def _origin(found: Measurement, way: str) -> list[str]:
+    """When, how and by what a figure was measured."""
+    method = f"{way} with {found.backend}, median of {SAMPLES}"
+    return [f"date = {_quoted(found.day)}", f"method = {_quoted(method)}", 'source = "nsys-report ceilings measure"']
 
 
 def _quoted(text: str) -> str:

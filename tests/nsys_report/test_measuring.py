@@ -27,7 +27,7 @@ class Clock:
 
 
 class Steady:
-    """A GPU that reads at 200 GB/s, copies at 180 and multiplies at 50 TFLOPS in bf16; it cannot be held to TF32."""
+    """A GPU that reads at 200 GB/s, writes at 190, copies at 180 and multiplies at 50 TFLOPS in bf16; it cannot be held to TF32."""
 
     name = "Steady"
 
@@ -45,6 +45,9 @@ class Steady:
 
     def read(self, byte_count: int) -> Any:
         return self._work(byte_count / 200e9)
+
+    def write(self, byte_count: int) -> Any:
+        return self._work(byte_count / 190e9)
 
     def copy(self, byte_count: int) -> Any:
         return self._work(byte_count / 180e9)
@@ -67,7 +70,7 @@ def test_rates_are_amount_over_time(backend: Steady) -> None:
     found = measuring.measure(backend, 1 << 30, 4096, today=date(2026, 11, 30))
     assert found.read.median == pytest.approx(200e9)
     assert found.copy.median == pytest.approx(180e9)
-    assert found.bandwidth is found.read
+    assert found.write.median == pytest.approx(190e9)
     assert {k: round(r.median / 1e12, 3) for k, r in found.products.items()} == {"bf16": 50.0, "f32": 10.0}
 
 
@@ -77,8 +80,10 @@ def test_the_entry_is_taken_by_the_report(backend: Steady, tmp_path: Path) -> No
     path.write_text(measuring.entry_text(found))
     ceilings = find_ceilings('GB10 "Spark"', table=read_table(path))
     assert ceilings.measured is not None
-    assert (ceilings.measured.value, ceilings.measured.date) == (200e9, "2026-11-30")
-    assert "streaming read of 1 GiB with Steady" in ceilings.measured.origin
+    assert (ceilings.measured.value, ceilings.measured.date) == (180e9, "2026-11-30")
+    assert "a streaming copy, reads plus writes, of 1 GiB with Steady" in ceilings.measured.origin
+    assert ceilings.read is not None and ceilings.write is not None
+    assert (ceilings.read.value, ceilings.write.value, ceilings.fastest_bytes_per_s) == (200e9, 190e9, 200e9)
     assert dict(ceilings.compute)["bf16"].value == 50e12
     assert "tf32" not in dict(ceilings.compute)
 
