@@ -52,6 +52,10 @@ if TYPE_CHECKING:
     from hlo_mapping.ir import Computation as Computation
     from hlo_mapping.ir import Instruction as Instruction
     from hlo_mapping.ir import Module as Module
+    from hlo_mapping.kernel_classes import DETAILS as DETAILS
+    from hlo_mapping.kernel_classes import KERNEL_CLASSES as KERNEL_CLASSES
+    from hlo_mapping.kernel_classes import Detail as Detail
+    from hlo_mapping.kernel_classes import KernelClass as KernelClass
     from hlo_mapping.launches import launch_counts as launch_counts
     from hlo_mapping.matching.confidence import AUTOTUNING as AUTOTUNING
     from hlo_mapping.matching.confidence import GOOD_FIT as GOOD_FIT
@@ -86,15 +90,17 @@ _HOMES = {
     "ACTIVITIES": "columns",
     "AUTOTUNING": "matching.confidence",
     "Annotations": "matching.result",
-    "ELEMENT_BITS": "shape",
     "COPIES_CACHE": "classification.reasons",
     "COSTS": "columns",
     "Change": "pairing.instructions",
     "Computation": "ir",
+    "DETAILS": "kernel_classes",
     "Described": "pairing.programs",
+    "Detail": "kernel_classes",
     "Dot": "dots",
     "DumpError": "errors",
     "DumpIndex": "dump.index",
+    "ELEMENT_BITS": "shape",
     "FACTS": "columns",
     "GOOD_FIT": "matching.confidence",
     "Graph": "dataflow",
@@ -106,12 +112,13 @@ _HOMES = {
     "JOIN": "columns",
     "JOIN_METHODS": "matching.confidence",
     "JoinedExecution": "matching.result",
+    "KERNEL_CLASSES": "kernel_classes",
     "Kernel": "dataflow",
+    "KernelClass": "kernel_classes",
     "LAUNCHES": "columns",
     "LaunchJoin": "matching.result",
     "Module": "ir",
     "OPTIMIZED": "dump.files",
-    "TRAINING_PHASES": "phases",
     "Origin": "origins",
     "Origins": "origins",
     "POOR_FIT": "matching.confidence",
@@ -122,6 +129,7 @@ _HOMES = {
     "ProgramSummary": "summary",
     "RoleOverrides": "classification.overrides",
     "SUMS_SPLIT_PRODUCT": "classification.reasons",
+    "TRAINING_PHASES": "phases",
     "VIEW_OPCODES": "opcodes",
     "WORD": "columns",
     "Work": "pairing.work",
@@ -147,9 +155,9 @@ _HOMES = {
     "pair_programs": "pairing.programs",
     "parameter_roles": "classification.roles",
     "parse_module": "text.parser",
-    "read_before": "dump.program",
     "print_instruction": "text.printer",
     "program_facts": "facts",
+    "read_before": "dump.program",
     "read_debug_options": "dump.debug_options",
     "read_manifest": "classification.overrides",
     "read_roles_file": "classification.overrides",

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, TypeAlias
 
+from hlo_mapping.kernel_classes import Detail
+
 Flops: TypeAlias = Literal["product", "attention", "triangular solve", "cholesky", "none", "unknown"]
 
 ANY = r""
@@ -44,7 +46,7 @@ class KernelKind:
     bytes_known: bool = False
     """Whether XLA chose the call, so that operands and results mean what XLA documents, with the workspace last."""
     flops: Flops = "unknown"
-    detail: str = "custom call"
+    detail: Detail = "custom call"
     """The finer kind within class `other`, where neither weights nor attention meet in it."""
     skip: float = 0.6
     """What it costs the join to believe that a call launched nothing: calls on empty data are left out (see tests/prices.py)."""

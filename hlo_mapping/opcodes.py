@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hlo_mapping.kernel_classes import DETAILS, Detail
+
 TRAITS = {
     "elementwise": "each element of the result needs one element of every operand, though perhaps one elsewhere",
     "arithmetic": "combines the elements of two operands",
@@ -180,15 +182,19 @@ class Opcode:
     """Of a start whose shape is a tuple, the element that holds the value; None where the whole shape does."""
     thunk: str = ""
     """The kind of thunk that a library, a copy, or several kernels of their own make of it; "" for one kernel or none."""
-    detail: str = ""
-    """The finer kind of a launch that holds it, whatever else it holds; "" where that does not tell."""
+    detail: Detail | None = None
+    """The finer kind of a launch that holds it, whatever else it holds; None where that does not tell."""
+
+
+_DETAILS: dict[str, Detail] = {detail: detail for detail in DETAILS}
 
 
 def _row(line: str) -> Opcode:
     name, *words = line.split()
     named = dict(w.split(":") for w in words if ":" in w)
     result = int(named["result"]) if "result" in named else None
-    return Opcode(name, frozenset(w for w in words if ":" not in w), result, named.get("thunk", ""), named.get("detail", ""))
+    detail = _DETAILS[named["detail"]] if "detail" in named else None
+    return Opcode(name, frozenset(w for w in words if ":" not in w), result, named.get("thunk", ""), detail)
 
 
 OPCODES = {row.name: row for row in map(_row, _TABLE.strip().splitlines())}

@@ -20,15 +20,16 @@ PACKAGES = ("hlo_mapping", "nsys_report")
 Tree = Mapping[str, str]
 """The text of each source file by its path from the root of the repository."""
 
-VALUES = "errors.py shape.py ir.py opcodes.py kernel_kinds.py"
+VALUES = "errors.py shape.py ir.py kernel_classes.py opcodes.py kernel_kinds.py"
 """What all of hlo_mapping speaks of: shapes, instructions, and the tables of opcodes and of kernel kinds."""
 HLO_MAPPING: dict[str, str] = {
     # room: the rooms it may import | the packages of others
     "errors.py": "",
     "shape.py": "",
     "quoting.py": "",
-    "opcodes.py": "",
-    "kernel_kinds.py": "",
+    "kernel_classes.py": "",
+    "opcodes.py": "kernel_classes.py",
+    "kernel_kinds.py": "kernel_classes.py",
     "columns.py": "| pyarrow",
     "ir.py": "shape.py quoting.py",
     "text/": "errors.py shape.py quoting.py ir.py",
@@ -50,8 +51,8 @@ HLO_MAPPING: dict[str, str] = {
     "summary.py": f"{VALUES} dump/ dots.py skeleton.py classification/ facts.py",
     "__init__.py": "classification/overrides.py classification/reasons.py classification/roles.py columns.py costs/floor.py"
     " dataflow.py dots.py dump/anonymous.py dump/debug_options.py dump/files.py dump/index.py dump/program.py errors.py facts.py"
-    " ir.py launches.py matching/confidence.py matching/join.py matching/names.py matching/result.py opcodes.py origins.py"
-    " pairing/instructions.py pairing/programs.py pairing/work.py phases.py program_kind.py shape.py summary.py text/parser.py"
+    " ir.py kernel_classes.py launches.py matching/confidence.py matching/join.py matching/names.py matching/result.py opcodes.py"
+    " origins.py pairing/instructions.py pairing/programs.py pairing/work.py phases.py program_kind.py shape.py summary.py text/parser.py"
     " text/printer.py",
 }
 """HLO alone: knows nothing of captures, commands or pages."""
@@ -124,8 +125,8 @@ NSYS_REPORT: dict[str, str] = {
     "notebook.py": "version.py columns.py units.py analysis/ analysis/roofline/ceilings.py findings/ pipeline.py session.py"
     " selection.py reports/model.py reports/ plots.py | pandas pyarrow",
     "anonymize/": "hlo_mapping/__init__.py errors.py scratch.py capture/ notebook.py | numpy pyarrow",
-    "assertions/": "errors.py units.py analysis/arrays/schemas.py analysis/budget/parts.py findings/slugs.py session.py"
-    " reports/markdown.py reports/ | pyarrow",
+    "assertions/": "hlo_mapping/__init__.py errors.py units.py analysis/arrays/schemas.py analysis/budget/parts.py findings/slugs.py"
+    " session.py reports/markdown.py reports/ | pyarrow",
     "diffing.py": "version.py errors.py comparison/ reports/model.py reports/ reports/html/ notebook.py | pandas",
     "benching/": "errors.py history/ notebook.py",
     "__init__.py": "version.py profiling/window.py stepbench/benchmark.py notebook.py diffing.py",

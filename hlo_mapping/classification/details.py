@@ -5,6 +5,7 @@ from __future__ import annotations
 from hlo_mapping.classification.kinds import ACTIVATION, INDEX, Kinds
 from hlo_mapping.costs.traffic import combiner
 from hlo_mapping.dataflow import Graph, Kernel, reached
+from hlo_mapping.kernel_classes import Detail
 from hlo_mapping.kernel_kinds import kind_of_target
 from hlo_mapping.opcodes import OPCODES, RESHAPING, ROOTS
 
@@ -12,7 +13,7 @@ _SCALAR_STEPS = RESHAPING | {"multiply", "add", "divide", "subtract", "broadcast
 _BY_OPCODE = [(name, row.detail) for name, row in OPCODES.items() if row.detail]
 
 
-def other_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]) -> tuple[str, str]:
+def other_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]) -> tuple[Detail, str]:
     """The detail of a launch and the rule that gave it."""
     for opcode, detail in _BY_OPCODE:
         if opcode in ops:
@@ -64,7 +65,7 @@ def _is_sum_or_vector(graph: Graph, node: int) -> bool:
     return graph.ops[node] == "parameter" and sum(d > 1 for d in graph.shapes[node].dimensions) == 1
 
 
-def _plain_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]) -> tuple[str, str]:
+def _plain_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str]) -> tuple[Detail, str]:
     results = kernel.results
     read = [i for n in range(kernel.first, kernel.end) for i in graph.inputs[n] if not kernel.first <= i < kernel.end]
     if "rng-bit-generator" in ops or {"xor", "shift-left"} <= ops:
@@ -81,11 +82,23 @@ def _plain_detail(graph: Graph, kinds: Kinds, kernel: Kernel, ops: frozenset[str
 _INTEGERS = frozenset({"pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64"})
 
 
-def _by_shape_of_work(ops: frozenset[str]) -> tuple[str, str]:
-    for opcode in ("reduce-window", "reduce", "scatter", "gather", "dynamic-update-slice", "dynamic-slice", "concatenate", "pad"):
+_BY_WORK: dict[str, Detail] = {
+    "reduce-window": "reduce",
+    "reduce": "reduce",
+    "scatter": "scatter",
+    "gather": "gather",
+    "dynamic-update-slice": "update",
+    "dynamic-slice": "slice",
+    "concatenate": "concatenate",
+    "pad": "pad",
+}
+"""Details by what a launch holds, the first that it does."""
+
+
+def _by_shape_of_work(ops: frozenset[str]) -> tuple[Detail, str]:
+    for opcode, detail in _BY_WORK.items():
         if opcode in ops:
-            names = {"reduce-window": "reduce", "dynamic-slice": "slice", "dynamic-update-slice": "update"}
-            return names.get(opcode, opcode), f"holds a {opcode} of activations"
+            return detail, f"holds a {opcode} of activations"
     work = ops - RESHAPING - {"constant", "broadcast", "tuple", "leaf", "slice", "iota", "parameter"}
     if work:
         return "elementwise", "combines values element by element"

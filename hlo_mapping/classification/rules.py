@@ -14,6 +14,7 @@ from hlo_mapping.classification.uses import Uses
 from hlo_mapping.costs.flops import product_flops
 from hlo_mapping.costs.products import Product
 from hlo_mapping.dataflow import Graph, Kernel
+from hlo_mapping.kernel_classes import Detail, KernelClass
 from hlo_mapping.kernel_kinds import kind_of_target
 from hlo_mapping.opcodes import COLLECTIVES, ELEMENTWISE, FUNCTIONS, RESHAPING
 
@@ -22,8 +23,8 @@ from hlo_mapping.opcodes import COLLECTIVES, ELEMENTWISE, FUNCTIONS, RESHAPING
 class Verdict:
     """A class, its finer kind, and the rule that gave it."""
 
-    kernel_class: str
-    detail: str
+    kernel_class: KernelClass
+    detail: Detail
     rule: str
 
 
@@ -260,14 +261,14 @@ def _weight_staging(launch: Launch) -> Verdict | None:
         return None
     if ops & FUNCTIONS:
         return Verdict("weights", "precompute", "computes with model parameters alone")
-    order = (
+    order: tuple[tuple[str, Detail], ...] = (
         ("convert", "convert"),
         ("concatenate", "concatenate"),
         ("dynamic-slice", "slice"),
         ("slice", "slice"),
         ("transpose", "relayout"),
     )
-    detail = next((d for o, d in order if o in ops), "copy")
+    detail: Detail = next((d for o, d in order if o in ops), "copy")
     return Verdict("weights", detail, "moves or converts model parameters into a buffer of their own")
 
 

@@ -7,12 +7,15 @@ was wrong; with records taken out at random or in blocks (1 % to 20 % of them), 
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias, get_args
+
 import numpy as np
 
 from hlo_mapping.matching.automaton import Automaton
 from hlo_mapping.matching.schedule import KERNEL, LIBRARY
 
-JOIN_METHODS = ("nvtx", "sequence", "order", "schedule", "name", "autotuning")
+JoinMethod: TypeAlias = Literal["nvtx", "sequence", "order", "schedule", "name", "autotuning"]
+JOIN_METHODS: tuple[JoinMethod, ...] = get_args(JoinMethod)
 """nvtx: XLA's own range around the launch. sequence: kernel name, launch dimensions and place in the thunk sequence agree.
 order: a library call, copy or memset, found by its place between others. schedule: as sequence, from the scheduled HLO where the dump
 has no thunk sequence. name: the kernel name agrees, its launch dimensions or its neighbourhood do not. autotuning: a candidate that

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hlo_mapping import KERNEL_CLASSES
 from nsys_report.analysis.arrays.schemas import CLASSES
 from nsys_report.analysis.budget.parts import CATEGORIES
 from nsys_report.errors import UsageError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from nsys_report.session import Session
 
-KERNEL_CLASSES = frozenset({"weights", "kv_write", "kv_gather", "attention", "other", "unknown"})
+NAMED_CLASSES = frozenset({*KERNEL_CLASSES, "unknown"})
 CALLS = re.compile(r"(?P<what>kernels|executions)\((?P<program>.+)\)")
 INSTRUCTION = re.compile(r"instruction\((?P<name>[^()]+)\)\.(?P<column>\w+)")
 Figure = float | None
@@ -91,7 +92,7 @@ class Names:
 def _without_value(quantity: str) -> dict[str, Figure]:
     """Figures that exist but that this program has none of: a class without kernels is unknown, a budget row without time is 0."""
     first, _, column = quantity.partition(".")
-    if first in KERNEL_CLASSES and column.rpartition(".")[2] in CLASSES.names:
+    if first in NAMED_CLASSES and column.rpartition(".")[2] in CLASSES.names:
         return {quantity: None}
     return {quantity: 0.0} if first == "budget" and column in CATEGORIES else {}
 

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
+from hlo_mapping import KERNEL_CLASSES
+
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-CLASSES = ("weights", "kv_write", "kv_gather", "attention", "other")
 
 
 class PathType(click.Path):
@@ -85,7 +86,7 @@ def narrowing_options(command: Decorated) -> Decorated:
         click.option("--top", metavar="N", type=click.IntRange(min=0), default=12, show_default=True, help="Rows of long tables; 0: all."),
         click.option("--module", "modules", metavar="NAME", multiple=True, help="Only programs of this name, or name#number. Repeatable."),
         click.option("--execution", "executions", metavar="N", type=int, multiple=True, help="Only this execution (its id). Repeatable."),
-        click.option("--class", "classes", type=click.Choice(CLASSES), multiple=True, help="Only this class of kernels. Repeatable."),
+        click.option("--class", "classes", type=click.Choice(KERNEL_CLASSES), multiple=True, help="Only this class. Repeatable."),
     )
     for option in reversed(options):
         command = option(command)

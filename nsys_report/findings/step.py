@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hlo_mapping import Module, Program, read_debug_options
+from hlo_mapping import Detail, KernelClass, Module, Program, read_debug_options
 from nsys_report.analysis.arrays.intervals import grouped_union_length
 from nsys_report.analysis.arrays.view import Flags, ModuleKey, View, make_view
 from nsys_report.analysis.idle.causes import CAUSES
@@ -123,7 +123,7 @@ class Step:
         """The instructions that satisfy a condition, most time first."""
         return [record for record in self.instructions if wanted(record)]
 
-    def of(self, kernel_class: str, *details: str) -> list[Record]:
+    def of(self, kernel_class: KernelClass, *details: Detail) -> list[Record]:
         """The instructions of a class, and of some details of it where any are named."""
         return self.where(lambda r: r["kernel_class"] == kernel_class and (not details or r["class_detail"] in details))
 
