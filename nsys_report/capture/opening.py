@@ -16,7 +16,6 @@ from nsys_report.capture.arrays import decode
 from nsys_report.capture.catalogue import resolve
 from nsys_report.capture.device import context_devices, used_gpus
 from nsys_report.capture.model import ACTIVITY, GRAPH_NODES, SYNCHRONIZATIONS, Capture, CaptureInfo, Omitted
-from nsys_report.capture.parquet import ParquetSource
 from nsys_report.capture.plausibility import LATEST_NS, ClockOffset, clock_offset, outlasting, over_later_launches, shifted
 from nsys_report.capture.repeats import ACTIVITY_KEYS, without_repeats
 from nsys_report.capture.source import Source
@@ -38,7 +37,7 @@ def open_capture(path: str | Path, progress: Progress | None = None, *, ranges: 
     """
     source = open_source(Path(path))
     try:
-        _check_contents(source)
+        check_contents(source)
         return _read(source, progress or _silent, ranges, everything)
     finally:
         source.close()
@@ -49,7 +48,7 @@ def check_capture(path: str | Path) -> None:
     """Raises the InputError that open_capture would raise before it reads: asked of several captures before the first is read."""
     source = open_source(Path(path))
     try:
-        _check_contents(source)
+        check_contents(source)
     finally:
         source.close()
 
@@ -69,6 +68,8 @@ def open_source(path: Path) -> Source:
     if not is_directory:
         return SqliteSource(path)
     if any(path.glob("*.parquet")):
+        from nsys_report.capture.parquet import ParquetSource
+
         return ParquetSource(path)
     databases = sorted(path.glob("*.sqlite"))
     if databases:
@@ -79,7 +80,7 @@ def open_source(path: Path) -> Source:
     raise InputError(f"{path}: a directory without Parquet files, not a capture", EXPORT_HINT, slug="capture-directory")
 
 
-def _check_contents(source: Source) -> None:
+def check_contents(source: Source) -> None:
     """Raises InputError unless the store is an nsys export that holds something of CUDA."""
     names = set(source.columns)
     if not names:
@@ -105,7 +106,6 @@ def _check_contents(source: Source) -> None:
 
 
 def _read(source: Source, progress: Progress, ranges: Ranges, everything: bool) -> Capture:
-    meta = _metadata(source)
     strings = Strings(source)
     progress("reading CUDA API calls", 0.0)
     runtime, bad_calls = tables.read_runtime(source, strings)
@@ -117,7 +117,7 @@ def _read(source: Source, progress: Progress, ranges: Ranges, everything: bool) 
     progress("reading the other tables", 0.9)
     capture = Capture(
         path=source.path,
-        info=_info(source, meta, work, runtime, clocks),
+        info=read_info(source, work, runtime, clocks),
         activities=work,
         runtime=runtime,
         nvtx=nvtx,
@@ -230,7 +230,9 @@ def _session_ns(source: Source) -> int | None:
     return longest if longest is not None and 0 < longest < LATEST_NS else None
 
 
-def _info(source: Source, meta: dict[str, str], work: pa.Table, runtime: pa.Table, clocks: ClockOffset | None) -> CaptureInfo:
+def read_info(source: Source, work: pa.Table, runtime: pa.Table, clocks: ClockOffset | None) -> CaptureInfo:
+    """What the small tables say of the capture, with what follows from its activities and API calls."""
+    meta = _metadata(source)
     return CaptureInfo(
         nsys_version=meta.get("EXPORT_PRODUCT_VERSION"),
         schema_version=meta.get("EXPORT_SCHEMA_VERSION"),

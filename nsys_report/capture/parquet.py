@@ -37,26 +37,30 @@ class ParquetSource:
             slug="capture-damaged",
         )
 
-    def count(self, table: str) -> int:
-        """Rows in a table."""
-        return int(self._open(table).metadata.num_rows)
+    def count(self, table: str, where: Sequence[Condition] = ()) -> int:
+        """Rows in a table that meet all conditions."""
+        return len(self._rows(table, set(), where)) if where else int(self._open(table).metadata.num_rows)
 
-    def has_rows(self, table: str) -> bool:
-        """Whether there are any."""
-        return self.count(table) > 0
+    def has_rows(self, table: str, where: Sequence[Condition] = ()) -> bool:
+        """Whether there are any that meet all conditions."""
+        return self.count(table, where) > 0
 
     def read(self, table: str, fields: Sequence[Field], where: Sequence[Condition] = ()) -> dict[str, pa.Array]:
         """The named fields of the rows that meet all conditions; a column the table lacks is null."""
+        stored = self._rows(table, {name for f in fields if present(f, self.columns[table]) for name in _parts(f)}, where)
+        return {f.name: flat(_field(f, stored)) for f in fields}
+
+    def _rows(self, table: str, columns: set[str], where: Sequence[Condition]) -> pa.Table:
+        """The rows that meet all conditions, with some columns and those that are asked about."""
         file = self._open(table)
-        have = self.columns[table]
-        wanted = {name for f in fields if present(f, have) for name in _parts(f)} | {name for c in where for name in _condition_columns(c)}
+        wanted = columns | {name for c in where for name in _condition_columns(c)}
         try:
-            stored = file.read(columns=[name for name in have if name in wanted])
+            stored = file.read(columns=[name for name in self.columns[table] if name in wanted])
         except (pa.ArrowException, OSError) as error:
             raise self._damaged(table, error) from error
         for condition in where:
             stored = stored.filter(_mask(condition, stored))
-        return {f.name: flat(_field(f, stored)) for f in fields}
+        return stored
 
     def close(self) -> None:
         """Nothing is held open between reads."""

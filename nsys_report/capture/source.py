@@ -53,12 +53,12 @@ class Source(Protocol):
         """Every table and view with its columns."""
         ...
 
-    def count(self, table: str) -> int:
-        """Rows in a table."""
+    def count(self, table: str, where: Sequence[Condition] = ()) -> int:
+        """Rows in a table that meet all conditions."""
         ...
 
-    def has_rows(self, table: str) -> bool:
-        """Whether there are any."""
+    def has_rows(self, table: str, where: Sequence[Condition] = ()) -> bool:
+        """Whether there are any that meet all conditions."""
         ...
 
     def read(self, table: str, fields: Sequence[Field], where: Sequence[Condition] = ()) -> dict[str, pa.Array]:

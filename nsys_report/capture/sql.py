@@ -18,11 +18,18 @@ def quoted(name: str) -> str:
 
 def select(table: str, fields: Sequence[Field], where: Sequence[Condition] = (), rows: Rows | None = None, *, cast_all: bool) -> str:
     """The fields of the rows that meet all conditions; `cast_all` turns every value into an integer, whatever it is stored as."""
-    conditions = [_condition(c) for c in where]
-    if rows is not None:
-        conditions.append(f"rowid >= {rows[0]} AND rowid < {rows[1]}")
+    within = [f"rowid >= {rows[0]} AND rowid < {rows[1]}"] if rows is not None else []
     columns = ", ".join(f"{_expression(f, cast_all)} AS {quoted(f.name)}" for f in fields)
-    return f"SELECT {columns} FROM {quoted(table)}" + (f" WHERE {' AND '.join(conditions)}" if conditions else "")
+    return f"SELECT {columns} FROM {quoted(table)}{_where([*map(_condition, where), *within])}"
+
+
+def selected(what: str, table: str, where: Sequence[Condition] = ()) -> str:
+    """An expression over the rows that meet all conditions."""
+    return f"SELECT {what} FROM {quoted(table)}{_where(list(map(_condition, where)))}"
+
+
+def _where(conditions: Sequence[str]) -> str:
+    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
 
 
 def _expression(field: Field, cast_all: bool) -> str:

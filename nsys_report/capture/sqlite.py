@@ -18,7 +18,7 @@ import pyarrow as pa
 from nsys_report.capture.catalogue import Field
 from nsys_report.capture.growing import Numbers, Texts
 from nsys_report.capture.source import Condition, field_type, present
-from nsys_report.capture.sql import Rows, quoted, select
+from nsys_report.capture.sql import Rows, quoted, select, selected
 from nsys_report.capture.sqlite_checks import check_file, copied_uri, copy_with_log, damaged, has_log, read_only_uri
 from nsys_report.errors import InputError
 
@@ -59,15 +59,17 @@ class SqliteSource:
         self._views = frozenset(views)
         return {table: tuple(columns) for table, columns in found.items() if not table.startswith("sqlite_")}
 
-    def count(self, table: str) -> int:
-        """Rows in a table."""
+    def count(self, table: str, where: Sequence[Condition] = ()) -> int:
+        """Rows in a table that meet all conditions."""
+        if where:
+            return int(self._query(selected("count(*)", table, where))[0][0])
         if table not in self._counts:
-            self._counts[table] = int(self._query(f"SELECT count(*) FROM {quoted(table)}")[0][0])
+            self._counts[table] = int(self._query(selected("count(*)", table))[0][0])
         return self._counts[table]
 
-    def has_rows(self, table: str) -> bool:
-        """Whether there are any."""
-        return bool(self._query(f"SELECT 1 FROM {quoted(table)} LIMIT 1"))
+    def has_rows(self, table: str, where: Sequence[Condition] = ()) -> bool:
+        """Whether there are any that meet all conditions."""
+        return bool(self._query(f"{selected('1', table, where)} LIMIT 1"))
 
     def read(self, table: str, fields: Sequence[Field], where: Sequence[Condition] = ()) -> dict[str, pa.Array]:
         """The named fields of the rows that meet all conditions; a column the table lacks is null."""

@@ -129,15 +129,21 @@ def _filtered(raw: dict[str, pa.Array], keep: pa.Array) -> dict[str, pa.Array]:
 
 
 def _range_conditions(have: tuple[str, ...], strings: Strings, ranges: str) -> tuple[Condition, ...]:
-    types = IsIn("eventType", (*catalogue.RANGE_TYPES, catalogue.DOMAIN_CREATE))
     if ranges == "all":
-        return (types,)
-    chosen: list[IsIn | StartsWith] = [IsIn("eventType", (catalogue.DOMAIN_CREATE,))]
+        return (IsIn("eventType", (*catalogue.RANGE_TYPES, catalogue.DOMAIN_CREATE)),)
+    types, chosen = range_conditions(have, strings, catalogue.XLA_RANGE_PREFIXES)
+    created = IsIn("eventType", (catalogue.DOMAIN_CREATE,))
+    return (IsIn("eventType", (*types.values, *created.values)), AnyOf((created, *chosen.conditions)))
+
+
+def range_conditions(have: tuple[str, ...], strings: Strings, prefixes: tuple[str, ...]) -> tuple[IsIn, AnyOf]:
+    """What the ranges meet whose text, their own or a registered one, begins with one of the prefixes."""
+    chosen: list[IsIn | StartsWith] = []
     if "textId" in have:
-        chosen.append(IsIn("textId", strings.beginning_with(catalogue.XLA_RANGE_PREFIXES)))
+        chosen.append(IsIn("textId", strings.beginning_with(prefixes)))
     if "text" in have:
-        chosen.append(StartsWith("text", catalogue.XLA_RANGE_PREFIXES))
-    return (types, AnyOf(tuple(chosen)))
+        chosen.append(StartsWith("text", prefixes))
+    return IsIn("eventType", catalogue.RANGE_TYPES), AnyOf(tuple(chosen))
 
 
 def _texts(raw: dict[str, pa.Array], strings: Strings) -> pa.DictionaryArray:

@@ -36,12 +36,14 @@ def assertion_options(command: Decorated) -> Decorated:
 
 def read_all(texts: Sequence[str], file: Path | None, outputs: Sequence[Path | None]) -> tuple[Assertion, ...]:
     """Every assertion given; refused before the long work where one cannot be read or an output cannot be written."""
+    wanted = [path for path in outputs if path is not None]
+    if not (texts or file is not None or wanted):
+        return ()
     from nsys_report.assertions.files import read_assertions
     from nsys_report.assertions.language import parse
     from nsys_report.reports.export import require_file
 
     found = (*map(parse, texts), *(read_assertions(file) if file is not None else ()))
-    wanted = [path for path in outputs if path is not None]
     if wanted and not found:
         raise click.UsageError("--junit and --summary show assertions: give --assert or --assertions")
     for path in wanted:

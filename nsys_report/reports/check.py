@@ -12,6 +12,7 @@ from hlo_mapping import index_dump
 from nsys_report.reports.capture_sections import headline
 from nsys_report.reports.model import Notice, Section, Severity
 from nsys_report.reports.notices import all_notices, health_notices
+from nsys_report.reports.survey_page import answers, records_notice
 from nsys_report.units import count, share, things
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def check_section(session: Session) -> Section:
     own = [notice for notice in all_notices(session) if notice.slug not in {item.slug for item in session.health.items}]
     notices = (
         *_records(session),
-        *health_notices(session.health, everything=True),
+        *health_notices(session.health.items, everything=True),
         *_executions(session),
         *_dump(session),
         *_coverage(session),
@@ -42,11 +43,7 @@ def check_section(session: Session) -> Section:
 
 def _answers(session: Session) -> Iterable[str]:
     """The questions that people bring, by whether this capture and dump answer them."""
-    answers = dict(_questions(session))
-    for answered, words in ((True, "It answers"), (False, "It does not answer")):
-        chosen = [question for question, found in answers.items() if found is answered]
-        if chosen:
-            yield f"{words}: {'; '.join(chosen)}."
+    return answers(_questions(session))
 
 
 def _questions(session: Session) -> Iterable[tuple[str, bool]]:
@@ -77,10 +74,7 @@ def _records(session: Session) -> Iterable[Notice]:
         "synchronisations": rows("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"),
         "allocations": len(capture.memory_usage),
     }
-    there = ", ".join(f"{count(number)} {name}" for name, number in recorded.items() if number) or "nothing"
-    absent = ", ".join(name for name, number in recorded.items() if not number)
-    text = f"Recorded: {there}." + (f" Not recorded: {absent}." if absent else "")
-    yield Notice("records", text, severity="ok" if kernels or graphs else "info")
+    yield records_notice(recorded, bool(kernels or graphs))
 
 
 def _words(column: pa.ChunkedArray) -> dict[str, int]:

@@ -9,7 +9,7 @@ from nsys_report.reports.model import Notice, Severity
 from nsys_report.units import duration
 
 if TYPE_CHECKING:
-    from nsys_report.capture.health import Health
+    from nsys_report.capture.health_items import HealthItem
     from nsys_report.session import Session
 
 DUMP_FLAGS = "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_as_text'"
@@ -20,7 +20,7 @@ SEVERITIES: dict[str, Severity] = {"fatal": "error", "warning": "warning", "info
 
 def all_notices(session: Session) -> Iterable[Notice]:
     """Everything there is to say, the capture's own lacks first."""
-    yield from health_notices(session.health)
+    yield from health_notices(session.health.items)
     yield from _xla(session)
     yield from _not_recorded(session)
     for note in session.joined.notes:
@@ -39,9 +39,9 @@ def _not_recorded(session: Session) -> Iterable[Notice]:
         yield Notice("not-recorded", text, hint, "warning")
 
 
-def health_notices(health: Health, everything: bool = False) -> Iterable[Notice]:
+def health_notices(found: Iterable[HealthItem], everything: bool = False) -> Iterable[Notice]:
     """What is wrong with the capture, worst first; with `everything`, what is well too, in the order of the check."""
-    items = [item for item in health.items if everything or item.severity in ("fatal", "warning")]
+    items = [item for item in found if everything or item.severity in ("fatal", "warning")]
     if not everything:
         items.sort(key=lambda item: item.severity != "fatal")
     for item in items:

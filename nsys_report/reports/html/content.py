@@ -57,7 +57,7 @@ def build_page(report: Report, sessions: Sequence[Session]) -> Page:
 def _content(part: Part, session: Session, parts: int, made_by: str) -> Content:
     pictures = build_pictures(session, MOST_BARS // parts, MOST_MARKS // parts, max(MOST_TIMELINES // parts, 3))
     said = {(notice.message, notice.hint) for notice in part.notices}
-    limits = [n for n in health_notices(session.health, everything=True) if n.severity == "ok" or (n.message, n.hint) not in said]
+    limits = [n for n in health_notices(session.health.items, everything=True) if n.severity == "ok" or (n.message, n.hint) not in said]
     texts = dict(hlo_texts(session, MOST_TEXT // parts))
     return Content(part, replace(pictures, name=part.name), texts, tuple(limits), tuple(_made(session, made_by)))
 
