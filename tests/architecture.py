@@ -115,10 +115,12 @@ NSYS_REPORT: dict[str, str] = {
     "reports/pictures/": "units.py joined.py analysis/roofline/ceilings.py session.py reports/ reports/arrays.py reports/lanes.py"
     " | numpy pyarrow",
     "reports/figures/": "units.py reports/palette.py reports/scales.py reports/export.py reports/pictures/model.py | matplotlib numpy",
+    "reports/timeline/": "units.py joined.py analysis/ analysis/arrays/ analysis/idle/ analysis/structure/ analysis/times/ capture/model.py"
+    " session.py reports/ reports/arrays.py reports/lanes.py | numpy pyarrow",
     "reports/html/": "hlo_mapping/__init__.py units.py fact.py analysis/roofline/ceilings.py"
     " session.py comparison/model.py history/trend.py"
     " reports/model.py reports/palette.py reports/scales.py reports/finding_page.py reports/export.py reports/ reports/pictures/"
-    " | bokeh jinja2 markupsafe numpy",
+    " reports/timeline/ | bokeh jinja2 markupsafe numpy",
     "reports/perfetto/": "units.py joined.py analysis/results.py reports/arrays.py reports/lanes.py | numpy perfetto pyarrow",
     "plots.py": "errors.py session.py reports/pictures/ reports/figures/ | matplotlib",
     "version.py": "",

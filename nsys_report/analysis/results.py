@@ -25,6 +25,7 @@ from nsys_report.analysis.roofline.storage import cache_types, weight_types
 from nsys_report.analysis.structure.layers import find_repeats
 from nsys_report.analysis.structure.loops import loop_idle
 from nsys_report.analysis.structure.repeats import repeats_table, slow_table
+from nsys_report.analysis.structure.sequences import BlockSpans
 from nsys_report.analysis.structure.tokens import tokens_per_execution
 from nsys_report.analysis.times.attribution import busy_times
 from nsys_report.analysis.times.coverage import coverage_table, joined_share, with_unrecorded
@@ -74,6 +75,8 @@ class AnalysisResults:
     """Schema layers.LAYERS: a row per program in whose kernels a layer repeats."""
     layer_rows: pa.Table
     """Schema layers.LAYER_ROWS."""
+    block_spans: tuple[BlockSpans, ...]
+    """When each iteration of a loop and each layer ran."""
     roofline: pa.Table
     """Schema roofline.ROOFLINE."""
     precision: pa.Table
@@ -127,6 +130,7 @@ def compute_results(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
         loop_idle=loop_idle(view, idle, repeating.loop_windows),
         layers=repeating.layers,
         layer_rows=repeating.layer_rows,
+        block_spans=repeating.spans,
         roofline=roofline_table(instructions, classes, types, ceilings),
         precision=precision_table(instructions, dots, types, ceilings),
         joined_share=joined_share(coverage),

@@ -53,6 +53,14 @@ BUDGET = {
     "profiler": Colour("#bdbdbd", "#cfcfcf"),
 }
 """Of the parts of a step."""
+HOST = {
+    "xla": Colour("#b9c7dd", "#3f5474"),
+    "thunk": Colour("#d7dfeb", "#33435c"),
+    "own": Colour("#8fd3b6", "#2b6b52"),
+    "call": Colour("#d5d5d5", "#4a4a4a"),
+    "block": Colour("#e3dccd", "#4d4636"),
+}
+"""Of the timeline's ranges of XLA and of the program itself, of calls that no device waits for, and of layers and iterations."""
 LANES = ("weights", "attention", "kv_gather", "kv_write", "copy", "graph", "other")
 """Colours of programs, by their place, over again where there are more."""
 

@@ -22,7 +22,6 @@ from nsys_report.reports.html.data import json_markup
 from nsys_report.reports.html.hlo_text import hlo_text, origin_lines
 from nsys_report.reports.html.page import SCRIPTS, render
 from nsys_report.reports.model import Report
-from nsys_report.reports.pictures.build import build_pictures
 from nsys_report.reports.pictures.model import Pictures
 from nsys_report.units import visible
 from tests.nsys_report.pages import FIXTURES, HOSTILE, analyzed, hostile_capture, html_of, page_of, with_hostile_names
@@ -122,7 +121,7 @@ def test_the_page_opens_on_the_answer() -> None:
     words = [w.strip() for w in Read(html_of("decode")).words if w.strip()]
     text = "\n".join(words)
     assert text.index("jit_decode_step on NVIDIA H200") < text.index("a step of jit_decode_step") < text.index("Findings\n", 300)
-    assert text.index("Executions over time", 400) < text.index("Programs\n", 600) < text.index("How it was made", 900)
+    assert text.index("Timeline\n", 400) < text.index("Programs\n", 600) < text.index("How it was made", 900)
 
 
 def test_the_answer_says_what_to_look_at_first_and_leads_there() -> None:
@@ -150,9 +149,9 @@ def test_no_line_ends_within_a_figure_or_a_flag() -> None:
 def test_a_capture_without_xla_has_its_activities_and_nothing_empty() -> None:
     read = Read(html_of("torch_mlp"))
     data = read.data
-    assert [chart["kind"] for chart in data["charts"]] == ["timeline"]
-    assert data["timelines"]["p0-stretch"]["shown"][0]["title"].startswith("102 GPU activities in 4.49 ms")
-    assert "Executions over time" not in "".join(read.words)
+    assert data["charts"] == [] and data["timelines"]["p0-time"]["runs"] is None
+    assert sum(len(row["start"]) for row in data["timelines"]["p0-time"]["rows"] if row["kind"] == "stream") == 102
+    assert "102 GPU activities in 4.49 ms" in "".join(read.words)
 
 
 def test_instructions_have_their_text_and_source() -> None:
@@ -186,8 +185,9 @@ def test_hostile_names_are_text(tmp_path: Path) -> None:
     assert any(cell.startswith("gemm_fusion_dot") and cell.endswith(shown) for cell in read.cells)
     assert "\u202e" not in page and "\u0007" not in page and "\\u202e" in page
     data = read.data
-    assert all(shown in kind[0] for kind in data["timelines"]["p0-g0-steps"]["kinds"] if kind[2] != "copy")
-    assert "49" not in json.dumps(data["timelines"]["p0-g0-steps"]["kinds"][0][0]).replace(shown, "")
+    looks = [look for look in data["timelines"]["p0-time"]["looks"] if look[2]]
+    assert looks and all(shown in name for name, _, _, instruction, _ in looks if instruction)
+    assert "49" not in json.dumps(looks[0][0]).replace(shown, "")
 
 
 @pytest.mark.parametrize("name", ["decode_nocb", "torch_mlp"])
@@ -215,20 +215,7 @@ def test_a_page_of_several_captures_has_a_part_each_and_a_summary() -> None:
     headings = "".join(read.words)
     assert "2 captures" in headings and "How it was made" in headings
     ids = {attrs.get("id") for _, attrs in read.elements}
-    assert {"summary", "p0", "p1", "p0-runs", "p1-stretch"} <= ids
-
-
-def test_only_so_many_executions_are_shown_in_detail_and_that_is_said() -> None:
-    analysis = analyzed("decode")
-    subject = analysis.named("decode")
-    pictures = build_pictures(subject, most_bars=400, most_timelines=60)
-    roles = [t.role for t in pictures.programs[0].timelines]
-    assert roles[0].startswith("median") and any("slowest" in r for r in roles) and any("first" in r for r in roles)
-    assert len(roles) <= 3
-    page = build_page(analysis.report(), [subject])
-    content = page.contents[0]
-    few = replace(page, contents=(replace(content, pictures=replace(pictures, name="decode")),))
-    assert re.search(r"In detail: \d of 10 executions, with the median, the slowest and the first", "".join(Read(render(few)).words))
+    assert {"summary", "p0", "p1", "p0-time", "p1-time"} <= ids
 
 
 def test_a_program_of_twenty_thousand_instructions_makes_a_small_page() -> None:

@@ -62,7 +62,7 @@ def test_every_page_draws_without_complaint_or_request(chrome: Any, tmp_path: Pa
     driver = show(chrome, tmp_path, html_of(name))
     assert browser.complaints(driver) == []
     assert driver.execute_script("return performance.getEntriesByType('resource').map(e => e.name)") == []
-    drawn = driver.execute_script("return Array.from(document.querySelectorAll('.plot')).map(p => p.children.length)")
+    drawn = driver.execute_script("return Array.from(document.querySelectorAll('.plot, .timeline')).map(p => p.children.length)")
     assert drawn and all(drawn)
     assert driver.execute_script("return document.documentElement.scrollWidth") <= 1280
 
@@ -102,7 +102,7 @@ def test_a_chart_is_one_stop_of_the_tab_key(decode: Any) -> None:
     for _ in range(2):
         ActionChains(decode).send_keys(Keys.TAB).perform()
         where.append(decode.execute_script("return document.activeElement.id || document.activeElement.closest('[id]').id"))
-    assert where[0] == "p0-runs" and decode.execute_script("return !document.activeElement.closest('.plot')"), where
+    assert where[0] == "p0-time" and decode.execute_script("return !document.activeElement.closest('.timeline')"), where
 
 
 def test_a_table_sorts_by_figures_and_by_words_with_the_total_last(decode: Any) -> None:
@@ -144,57 +144,6 @@ def test_an_instruction_opens_with_its_text_and_source(decode: Any) -> None:
     assert decode.find_elements("css selector", f"#{instructions} tr.detail") == []
 
 
-def test_the_timeline_zooms_by_button_key_and_wheel_and_names_its_bars(decode: Any) -> None:
-    chart = "report.charts.get('p0-g0-steps')"
-    model = f"{chart}.doc.get_model_by_name('p0-g0-steps-timeline')"
-    ends = f"return [{model}.x_range.start, {model}.x_range.end]"
-    low, high = decode.execute_script(ends)
-    assert low == 0
-    plot = decode.find_element("id", "p0-g0-steps")
-    decode.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
-    decode.find_element("css selector", "[data-for=p0-g0-steps][data-zoom=in]").click()
-    assert decode.execute_script(ends) == pytest.approx([high / 4, high * 3 / 4])
-    plot.send_keys("+")
-    assert decode.execute_script(ends) == pytest.approx([high * 3 / 8, high * 5 / 8])
-    plot.send_keys("+")
-    names = f"return [...{chart}.texts.white.data.text, ...{chart}.texts.black.data.text]"
-    browser.until(lambda: len(decode.execute_script(names)) > 3, "wide bars have names")
-    plot.send_keys("0")
-    assert decode.execute_script(ends) == pytest.approx([0, high])
-    drag(decode, plot, 0.4, 0.6)
-    browser.until(lambda: decode.execute_script(ends)[1] - decode.execute_script(ends)[0] < high / 2, "dragging zooms")
-    assert browser.complaints(decode) == []
-
-
-def drag(driver: Any, element: Any, start: float, end: float) -> None:
-    """Drags the mouse over an element, from one share of its width to another."""
-    from selenium.webdriver.common.action_chains import ActionChains
-
-    width = element.size["width"]
-    chain = ActionChains(driver).move_to_element_with_offset(element, int((start - 0.5) * width), -15).click_and_hold()
-    for step in range(1, 6):
-        chain = chain.move_to_element_with_offset(element, int((start + (end - start) * step / 5 - 0.5) * width), -15)
-    chain.release().perform()
-
-
-def test_an_execution_is_picked_from_the_list_and_from_the_chart(decode: Any) -> None:
-    chart = "report.charts.get('p0-g0-steps')"
-    title = "return document.getElementById('p0-g0-steps-title').textContent"
-    assert "(median" in decode.execute_script(title)
-    options = texts(decode, "select.pick option")
-    assert len(options) == 10
-    pick = "const s = document.querySelector('select.pick'); s.selectedIndex = 1; s.dispatchEvent(new Event('change', {bubbles: true}))"
-    decode.execute_script(pick)
-    assert "(median" not in decode.execute_script(title)
-    runs = "report.charts.get('p0-runs').source"
-    ids = decode.execute_script(f"return {runs}.data.id")
-    mine = decode.execute_script(f"return {runs}.data.program").index("jit_decode_step")
-    decode.execute_script(f"{runs}.selected.indices = [{mine}]")
-    assert decode.execute_script(f"return {chart}.picked") == ids[mine]
-    said = decode.execute_script("return document.getElementById('p0-runs-said').textContent")
-    assert said.startswith(f"Execution {ids[mine]} of jit_decode_step: begins at ")
-
-
 def test_numbers_equal_the_json(decode: Any) -> None:
     section = next(s for s in document(analyzed("decode").report())["captures"][0]["sections"] if s["module"])
     for title, key in (("Classes", "classes"), ("Instructions by time", "instructions"), ("Step budget", "budget")):
@@ -210,23 +159,27 @@ def test_numbers_equal_the_json(decode: Any) -> None:
 
 
 def test_the_theme_changes_the_charts_too(decode: Any) -> None:
-    axis = "return report.charts.get('p0-g0-steps').doc.get_model_by_name('p0-g0-steps-timeline').below[0].major_label_text_color"
-    before = decode.execute_script(axis)
+    ground = "return [...document.querySelector('#p0-time canvas').getContext('2d').getImageData(4, 40, 1, 1).data].slice(0, 3)"
+    browser.until(lambda: decode.execute_script(ground) == [255, 255, 255], "it is light")
     decode.find_element("id", "theme").click()
     assert decode.execute_script("return document.documentElement.dataset.theme") == "dark"
-    assert decode.execute_script(axis) != before
+    browser.until(lambda: decode.execute_script(ground) == [0x1D, 0x21, 0x27], "it is dark")
 
 
 def test_hostile_names_run_nothing(chrome: Any, tmp_path: Path) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
     page = render(page_of((f"{HOSTILE}.sqlite", with_hostile_names(analyzed("threads")))))
     driver = show(chrome, tmp_path, page)
     for button in driver.find_elements("css selector", ".open")[:3]:
         driver.execute_script("arguments[0].click()", button)
-    driver.execute_script("report.charts.get('p0-runs').source.selected.indices = [0]")
+    driver.execute_script("document.getElementById('p0-time').focus()")
+    ActionChains(driver).send_keys(Keys.ARROW_RIGHT).perform()
     driver.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true; })")
     assert driver.execute_script("return window.attacked") is None
     assert driver.execute_script("return document.images.length") == 0
-    assert visible(HOSTILE) in driver.find_element("id", "p0-runs-said").text
+    assert visible(HOSTILE) in driver.find_element("id", "p0-time-said").text
     assert browser.complaints(driver) == []
 
 

@@ -21,7 +21,7 @@ from nsys_report.analysis.roofline.classes import bandwidth_columns
 from nsys_report.analysis.roofline.costs import Costs
 from nsys_report.analysis.structure.loops import LOOPS, LoopWindows, loop_row, loop_windows
 from nsys_report.analysis.structure.periods import LEAST_ALIKE, Period, find_period
-from nsys_report.analysis.structure.sequences import Sequence, block_times, blocks, middle_block, typical_sequences
+from nsys_report.analysis.structure.sequences import BlockSpans, Sequence, block_spans, block_times, blocks, middle_block, typical_sequences
 
 FEWEST_KERNELS = 8
 """Kernels below which a program is not searched for layers."""
@@ -92,12 +92,15 @@ class Repeats:
     layer_rows: pa.Table
     loop_windows: tuple[LoopWindows, ...]
     """When the iterations of each row of `loops` ran."""
+    spans: tuple[BlockSpans, ...]
+    """When each iteration and each layer ran."""
 
 
 def find_repeats(view: View, costs: Costs, ceilings: Ceilings) -> Repeats:
     """The loops and layers of every program."""
     loops, summaries, rows = [LOOPS.empty_table()], [LAYERS.empty_table()], [LAYER_ROWS.empty_table()]
     looped: list[LoopWindows] = []
+    spans: list[BlockSpans] = []
     for module, sequence in enumerate(typical_sequences(view)):
         if sequence is None or len(sequence.rows) < FEWEST_KERNELS:
             continue
@@ -105,6 +108,7 @@ def find_repeats(view: View, costs: Costs, ceilings: Ceilings) -> Repeats:
         if period is not None and _repeats_itself(view, sequence, period):
             loops.append(loop_row(view, module, sequence, period))
             looped += [loop_windows(view, module, sequence, period)] * len(loops[-1])
+            spans += [block_spans(view, "iteration", module, sequence, period)] * len(loops[-1])
             sequence, iterations = middle_block(sequence, period), period.count
             period = find_period(_signatures(view, costs, sequence.rows)) if len(sequence.rows) >= FEWEST_KERNELS else None
         if period is None or _repeats_itself(view, sequence, period):
@@ -112,7 +116,8 @@ def find_repeats(view: View, costs: Costs, ceilings: Ceilings) -> Repeats:
         period = _shortest(period, _coarse_signatures(costs, view, sequence.rows))
         summaries.append(_summary(view, costs, module, sequence, period, iterations))
         rows.append(_rows(view, costs, module, sequence, period, ceilings))
-    return Repeats(pa.concat_tables(loops), pa.concat_tables(summaries), pa.concat_tables(rows), tuple(looped))
+        spans.append(block_spans(view, summaries[-1]["kind"][0].as_py(), module, sequence, period))
+    return Repeats(pa.concat_tables(loops), pa.concat_tables(summaries), pa.concat_tables(rows), tuple(looped), tuple(spans))
 
 
 def _repeats_itself(view: View, sequence: Sequence, period: Period) -> bool:

@@ -40,6 +40,29 @@ def block_times(sequence: Sequence, period: Period) -> Floats:
     return sequence.times[period.start : end].reshape(period.count, period.length)
 
 
+@dataclass(frozen=True, slots=True)
+class BlockSpans:
+    """When a program's blocks ran, in each execution that has its typical sequence."""
+
+    kind: str
+    """iteration, layer or block (a layer that reads no model parameters)."""
+    module: int
+    """Index in View.modules."""
+    execution: Ints
+    """Rows of View.executions; shape (executions,)."""
+    start: Ints
+    """First start of each block, ns; shape (executions, blocks)."""
+    end: Ints
+    """Last end of each block."""
+
+
+def block_spans(view: View, kind: str, module: int, sequence: Sequence, period: Period) -> BlockSpans:
+    """When the blocks of a sequence ran."""
+    rows = sequence.alike[:, period.start : period.start + period.length * period.count]
+    rows = rows.reshape(len(rows), period.count, period.length)
+    return BlockSpans(kind, module, view.execution[rows[:, 0, 0]], view.start[rows].min(axis=2), view.end[rows].max(axis=2))
+
+
 def middle_block(sequence: Sequence, period: Period) -> Sequence:
     """One block as a sequence of its own: the rows of the middle one, the times of the median one."""
     first = period.start + period.count // 2 * period.length

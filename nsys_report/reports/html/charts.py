@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from bokeh.core.properties import value
 from bokeh.embed import json_item
-from bokeh.layouts import column
 from bokeh.models import (
     BoxZoomTool,
     CategoricalColorMapper,
     ColumnDataSource,
-    FixedTicker,
     HoverTool,
     NumeralTickFormatter,
     Range1d,
-    TapTool,
     WheelZoomTool,
 )
 from bokeh.plotting import figure
 
-from nsys_report.reports.palette import CLASSES, Colour, of_class, of_lane
-from nsys_report.reports.pictures.model import Roofline, Runs, Timeline
-from nsys_report.reports.scales import time_scale, wide
+from nsys_report.reports.palette import Colour, of_class
+from nsys_report.reports.pictures.model import Roofline, Runs
+from nsys_report.reports.scales import wide
 from nsys_report.units import count, duration, phrase, share, shorten, visible, words
 
 FONT = "system-ui, sans-serif"
@@ -64,129 +60,6 @@ def _figure(name: str, height: int, **given: Any) -> Any:
         axis.minor_tick_line_color = None
     made.xaxis.formatter = made.yaxis.formatter = NumeralTickFormatter(format="0,0.[000000]")
     return made
-
-
-def _zooming(chart: Any, end: float, least: float) -> None:
-    """Lets a chart be zoomed along x, no further out than 0 to `end`, no further in than `least`."""
-    drag, wheel = BoxZoomTool(dimensions="width"), WheelZoomTool(dimensions="width", modifiers="ctrl")
-    chart.add_tools(drag, wheel)
-    chart.toolbar.active_drag, chart.toolbar.active_scroll = drag, wheel
-    chart.x_range.min_interval = least
-    chart.x_range.bounds = (chart.x_range.start, end)
-
-
-def runs_chart(picture: Runs, name: str) -> dict[str, Any]:
-    """Executions on lanes with the idle time before them, and below it how long each took, along one axis."""
-    scale, unit = time_scale(float(picture.end_ns.max()))
-    end = float(picture.end_ns.max()) / scale * 1.005
-    source = ColumnDataSource(_runs_columns(picture, scale), name=f"{name}-source")
-    lanes = mapper({str(i): of_lane(i) for i in range(len(picture.lanes))})
-    upper = _lanes_chart(picture, name, source, lanes, _range(-end / 200, end))
-    lower = _durations_chart(picture, name, source, lanes, upper.x_range)
-    lower.xaxis.axis_label = f"time since the first execution ({unit})"
-    for chart in (upper, lower):
-        _zooming(chart, end, end / 20_000)
-        chart.add_tools(TapTool())
-    return _item(column([upper, lower], sizing_mode="stretch_width"), name)
-
-
-def _lanes_chart(picture: Runs, name: str, source: ColumnDataSource, lanes: CategoricalColorMapper, x_range: Range1d) -> Any:
-    height = 22 + LANE_HEIGHT * len(picture.lanes)
-    chart = _figure(f"{name}-lanes", height, x_range=x_range, y_range=_range(len(picture.lanes) - 0.5, -0.5))
-    chart.yaxis.visible = chart.xaxis.visible = False
-    chart.ygrid.grid_line_color = None
-    fill = {"field": "lane", "transform": lanes}
-    chart.quad("gap_left", "left", {"field": "gap_top"}, {"field": "gap_bottom"}, source=source, fill_color=fill, line_color=None,
-               fill_alpha=0.28)  # fmt: skip
-    bars = chart.quad("left", "right", "top", "bottom", source=source, fill_color=fill, line_color=fill, line_width=1, name=f"{name}-bars",
-                      nonselection_fill_alpha=0.45, nonselection_line_alpha=0.45)  # fmt: skip
-    places = range(len(picture.lanes))
-    names = {"x": [x_range.start] * len(places), "y": [i - 0.32 for i in places], "text": [visible(n) for n in picture.lanes]}
-    chart.text("x", "y", "text", source=ColumnDataSource(names, name=f"{name}-names"), text_font=value(FONT), text_font_size="12px",
-               text_baseline="middle", x_offset=2, tags=[INK])  # fmt: skip
-    chart.add_tools(HoverTool(renderers=[bars], tooltips=_RUN_TIPS))
-    return chart
-
-
-_RUN_TIPS = [
-    ("execution", "@which"),
-    ("program", "@program"),
-    ("begins", "@at"),
-    ("span", "@span"),
-    ("kernel time", "@kernels"),
-    ("idle before", "@gap"),
-]
-
-
-def _durations_chart(picture: Runs, name: str, source: ColumnDataSource, lanes: CategoricalColorMapper, x_range: Range1d) -> Any:
-    together = picture.slowest_ns[picture.count > 1]
-    longest = max(float(picture.kernel_time_ns.max()), float(picture.gap_ns.max()), float(together.max(initial=0)), 1.0)
-    size, unit = time_scale(longest)
-    source.data["kernel_y"] = [round(v / size, 6) if v > 0 else math.nan for v in picture.kernel_time_ns.tolist()]
-    source.data["gap_y"] = [round(v / size, 6) if v > 0 else math.nan for v in picture.gap_ns.tolist()]
-    chart = _figure(f"{name}-durations", 190, x_range=x_range, y_range=_range(0, longest / size * 1.08))
-    fill = {"field": "lane", "transform": lanes}
-    if picture.count.max() > 1:
-        several = zip(picture.slowest_ns.tolist(), picture.count.tolist(), strict=True)
-        source.data["slow_y"] = [round(v / size, 6) if n > 1 else math.nan for v, n in several]
-        chart.scatter("left", "slow_y", source=source, size=5, marker="triangle", line_color=fill, fill_color=None)
-    kernels = chart.scatter("left", "kernel_y", source=source, size=6, marker="circle", fill_color=fill, line_color=fill)
-    gaps = chart.scatter("left", "gap_y", source=source, size=6, marker="x", line_color=fill, fill_color=fill, line_width=1.5)
-    chart.add_tools(HoverTool(renderers=[kernels, gaps], tooltips=_RUN_TIPS))
-    chart.yaxis.axis_label = f"each execution ({unit})"
-    chart.yaxis.ticker.desired_num_ticks = 4
-    return chart
-
-
-def _runs_columns(picture: Runs, scale: float) -> dict[str, list[Any]]:
-    start, end, gap = picture.start_ns.tolist(), picture.end_ns.tolist(), picture.gap_ns.tolist()
-    lane, counts, ids = picture.lane.tolist(), picture.count.tolist(), picture.execution_id.tolist()
-    complete = picture.is_complete.tolist()
-    return {
-        "left": [round(v / scale, 6) for v in start],
-        "right": [round(v / scale, 6) for v in end],
-        "gap_left": [round((s - max(g, 0)) / scale, 6) for s, g in zip(start, gap, strict=True)],
-        "top": [round(v - 0.1, 2) for v in lane],
-        "bottom": [round(v + 0.42, 2) for v in lane],
-        "gap_top": [round(v + 0.02, 2) for v in lane],
-        "gap_bottom": [round(v + 0.3, 2) for v in lane],
-        "lane": [str(v) for v in lane],
-        "id": ids,
-        "program": [visible(picture.lanes[v]) for v in lane],
-        "which": [
-            f"{i}{'' if c else ', cut off'}" if n == 1 else f"{i} and the next {n - 1} of its program: medians"
-            for i, n, c in zip(ids, counts, complete, strict=True)
-        ],
-        "at": [words("moment", v + picture.origin_ns) for v in start],
-        "span": [duration(v) if n == 1 else f"up to {duration(v)}" for v, n in zip(picture.slowest_ns.tolist(), counts, strict=True)],
-        "kernels": [words("ns", v if v >= 0 else None) for v in picture.kernel_time_ns.tolist()],
-        "gap": [words("ns", v if v >= 0 else None) for v in gap],
-    }
-
-
-def timeline_chart(pictures: Iterable[Timeline], name: str) -> dict[str, Any]:
-    """An empty timeline, which the page fills with one execution after another: bars on rows, coloured by class, named where wide."""
-    shown = list(dict.fromkeys(k.kernel_class for p in pictures for k in p.kinds))
-    colours = {c: of_class(c) for c in [*(c for c in CLASSES if c in shown), *(c for c in shown if c not in CLASSES)]}
-    chart = _figure(f"{name}-timeline", 120, x_range=_range(0, 1), y_range=_range(0.5, -0.5))
-    source = ColumnDataSource({key: [] for key in ("left", "right", "top", "bottom", "class", "name", "kernel", "at", "time", "bytes")},
-                              name=f"{name}-source")  # fmt: skip
-    fill = {"field": "class", "transform": mapper(colours)}
-    bars = chart.quad("left", "right", "top", "bottom", source=source, fill_color=fill, line_color=fill, line_width=0.5)
-    bars.nonselection_glyph = None
-    cuts = ColumnDataSource({key: [] for key in ("x", "low", "high")}, name=f"{name}-cuts")
-    chart.segment("x", "low", "x", "high", source=cuts, line_width=1, tags=[GROUND])
-    for ink in ("black", "white"):
-        named = ColumnDataSource({key: [] for key in ("x", "y", "text")}, name=f"{name}-{ink}")
-        chart.text("x", "y", "text", source=named, text_font=value(FONT), text_font_size="11px", text_baseline="middle",
-                   text_align="center", text_color=ink)  # fmt: skip
-    tips = [("", "@name"), ("kernel", "@kernel"), ("class", "@class"), ("begins", "@at"), ("takes", "@time"), ("bytes", "@bytes")]
-    chart.add_tools(HoverTool(renderers=[bars], tooltips=tips), TapTool(renderers=[bars]))
-    chart.yaxis.ticker = FixedTicker(ticks=[0])
-    chart.yaxis.major_tick_line_color = chart.yaxis.axis_line_color = None
-    chart.ygrid.grid_line_color = None
-    _zooming(chart, 1, 1e-6)
-    return _item(chart, name)
 
 
 def roofline_chart(picture: Roofline, name: str) -> dict[str, Any]:

@@ -8,17 +8,22 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from nsys_report.fact import Fact
+from nsys_report.reports.build import worth_a_section
 from nsys_report.reports.html.hlo_text import hlo_texts
 from nsys_report.reports.model import Notice, Part, Report
 from nsys_report.reports.notices import health_notices
-from nsys_report.reports.pictures.build import MOST_TIMELINES, build_pictures
+from nsys_report.reports.pictures.build import build_pictures, rows_of
 from nsys_report.reports.pictures.model import Pictures
 from nsys_report.reports.pictures.runs import MOST_MARKS
-from nsys_report.reports.pictures.timeline import MOST_BARS
+from nsys_report.reports.pictures.timeline import choose
+from nsys_report.reports.programs import title_of
+from nsys_report.reports.timeline.build import MOST_STEPS, step_timeline
+from nsys_report.reports.timeline.windows import MOST_MARKS as MOST_TIMELINE_MARKS
 from nsys_report.units import phrase
 
 if TYPE_CHECKING:
     from nsys_report.analysis.roofline.ceilings import Ceiling
+    from nsys_report.reports.timeline.model import StepTimeline
     from nsys_report.session import Session
 
 MOST_TEXT = 700_000
@@ -31,6 +36,7 @@ class Content:
 
     part: Part
     pictures: Pictures
+    timeline: StepTimeline | None = None
     hlo: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     """HLO text by the title of a program's section and by instruction."""
     limits: tuple[Notice, ...] = ()
@@ -55,11 +61,20 @@ def build_page(report: Report, sessions: Sequence[Session]) -> Page:
 
 
 def _content(part: Part, session: Session, parts: int, made_by: str) -> Content:
-    pictures = build_pictures(session, MOST_BARS // parts, MOST_MARKS // parts, max(MOST_TIMELINES // parts, 3))
+    pictures = build_pictures(session, 0, MOST_MARKS // parts, MOST_STEPS)
     said = {(notice.message, notice.hint) for notice in part.notices}
     limits = [n for n in health_notices(session.health.items, everything=True) if n.severity == "ok" or (n.message, n.hint) not in said]
     texts = dict(hlo_texts(session, MOST_TEXT // parts))
-    return Content(part, replace(pictures, name=part.name), texts, tuple(limits), tuple(_made(session, made_by)))
+    timeline = _timeline(session, MOST_TIMELINE_MARKS // parts)
+    return Content(part, replace(pictures, name=part.name), timeline, texts, tuple(limits), tuple(_made(session, made_by)))
+
+
+def _timeline(session: Session, most: int) -> StepTimeline | None:
+    """The timeline of one capture, with the executions of the programs that have a section."""
+    records = worth_a_section(session)[0] if len(session.results.modules) else []
+    titles = {(record["hlo_module"], record["program_id"]): title_of(record) for record in records}
+    steps = [[chosen.row for chosen in choose(session.joined, rows_of(session.joined.executions, record))] for record in records]
+    return step_timeline(session, titles, steps, most)
 
 
 def _made(session: Session, made_by: str) -> Iterable[Fact]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from markupsafe import Markup
 
 from nsys_report.reports.finding_page import places_table
-from nsys_report.reports.html.charts import roofline_chart, runs_chart, timeline_chart
+from nsys_report.reports.html.charts import roofline_chart
 from nsys_report.reports.html.content import Content, Page
+from nsys_report.reports.html.timeline import timeline_data
 from nsys_report.reports.model import Row, Section, Table
-from nsys_report.reports.palette import CLASSES
-from nsys_report.reports.pictures.model import Kind, ProgramPictures, Timeline
-from nsys_report.units import duration, visible, words
+from nsys_report.reports.pictures.model import ProgramPictures
+from nsys_report.units import visible
 
 FOLDED_FROM = 7
 """Columns of this model.Column.drop_rank and more stand in the details of a row, and not in the table."""
@@ -43,7 +43,6 @@ def page_data(page: Page) -> dict[str, Any]:
         "timelines": {key: value for number, content in enumerate(page.contents) for key, value in _timelines(content, f"p{number}")},
         "details": {key: value for number, content in enumerate(page.contents) for key, value in _details(content, f"p{number}", programs)},
         "hlo": {key: value for number, content in enumerate(page.contents) for key, value in _hlo(content, f"p{number}")},
-        "inks": {name: [colour.ink(), colour.ink(True)] for name, colour in CLASSES.items()},
     }
 
 
@@ -56,49 +55,16 @@ def json_markup(data: Any) -> Markup:
 
 
 def _charts(content: Content, part: str) -> Iterator[dict[str, Any]]:
-    pictures = content.pictures
-    if pictures.runs is not None:
-        yield {"id": f"{part}-runs", "kind": "runs", "item": runs_chart(pictures.runs, f"{part}-runs")}
-    for number, program in enumerate(pictures.programs):
-        name = f"{part}-g{number}"
-        if program.timelines:
-            yield {"id": f"{name}-steps", "kind": "timeline", "item": timeline_chart(program.timelines, f"{name}-steps")}
+    for number, program in enumerate(content.pictures.programs):
         if program.roofline is not None:
-            yield {"id": f"{name}-roofline", "kind": "roofline", "item": roofline_chart(program.roofline, f"{name}-roofline")}
-    if pictures.stretch is not None:
-        yield {"id": f"{part}-stretch", "kind": "timeline", "item": timeline_chart([pictures.stretch], f"{part}-stretch")}
+            name = f"{part}-g{number}-roofline"
+            yield {"id": name, "item": roofline_chart(program.roofline, name)}
 
 
 def _timelines(content: Content, part: str) -> Iterator[tuple[str, Any]]:
-    for number, program in enumerate(content.pictures.programs):
-        if program.timelines:
-            yield f"{part}-g{number}-steps", timelines_data(program.timelines)
-    if content.pictures.stretch is not None:
-        yield f"{part}-stretch", timelines_data([content.pictures.stretch])
-
-
-def timelines_data(timelines: Iterable[Timeline]) -> dict[str, Any]:
-    """Timelines of one chart; what bars are is said once for all of them."""
-    numbers: dict[Kind, int] = {}
-    shown = []
-    for timeline in timelines:
-        own = [numbers.setdefault(kind, len(numbers)) for kind in timeline.kinds]
-        shown.append(
-            {
-                "id": timeline.execution_id,
-                "title": visible(timeline.title),
-                "notes": [visible(n) for n in timeline.notes],
-                "span": timeline.span_ns,
-                "rows": [visible(row) for row in timeline.rows],
-                "row": timeline.row.tolist(),
-                "start": timeline.start_ns.tolist(),
-                "length": timeline.duration_ns.tolist(),
-                "kind": [own[k] for k in timeline.kind.tolist()],
-            }
-        )
-    lengths = sorted({v for timeline in shown for v in timeline["length"]})
-    kinds = [[visible(k.name), visible(k.kernel), visible(k.kernel_class), words("bytes", k.bytes)] for k in numbers]
-    return {"kinds": kinds, "times": {str(v): duration(v) for v in lengths}, "shown": shown}
+    if content.timeline is not None:
+        sections = {section.module: f"{part}-s{number}" for number, section in enumerate(content.part.sections) if section.module}
+        yield f"{part}-time", timeline_data(content.timeline, content.pictures, sections)
 
 
 def _details(content: Content, part: str, programs: int) -> Iterator[tuple[str, Any]]:

@@ -15,15 +15,16 @@ from nsys_report.reports.export import write_whole
 from nsys_report.reports.finding_page import places_table
 from nsys_report.reports.html import data
 from nsys_report.reports.html.charts import summary_of
-from nsys_report.reports.html.content import Page
+from nsys_report.reports.html.content import Content, Page
 from nsys_report.reports.html.glossary import CERTAINTY, PARTS, TERMS, prose
+from nsys_report.reports.html.timeline import picks
 from nsys_report.reports.model import Column, Part, Row, Section, Table
-from nsys_report.reports.palette import BUDGET, CLASSES
+from nsys_report.reports.palette import BUDGET, CLASSES, HOST, LANES, of_lane
 from nsys_report.reports.pictures.model import BudgetBar, ClassRate, ProgramPictures
 from nsys_report.units import count, duration, phrase, share, visible
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
-SCRIPTS = ("core.js", "tables.js", "charts.js")
+SCRIPTS = ("core.js", "address.js", "tables.js", "charts.js", "timeline_draw.js", "timeline.js", "start.js")
 """The page's scripts, in the order in which they run: core.js makes the `report` that the others take."""
 MOST_FINDINGS = 3
 """Findings in full at the top of the page; the others are folded."""
@@ -78,8 +79,9 @@ def _asset(name: str, text: str) -> Markup:
 
 
 def colours_css() -> str:
-    """The colours of classes and parts of a step, for light and for dark ground."""
-    names = {f"c-{name}": colour for name, colour in CLASSES.items()} | {f"b-{name}": colour for name, colour in BUDGET.items()}
+    """The colours of classes, parts of a step, host work and programs, for light and for dark ground."""
+    kinds = {"c": CLASSES, "b": BUDGET, "h": HOST, "p": {str(n): of_lane(n) for n in range(len(LANES))}}
+    names = {f"{kind}-{name}": colour for kind, colours in kinds.items() for name, colour in colours.items()}
     light = "".join(f"--{name}:{c.light};--{name}-ink:{c.ink()};" for name, c in names.items())
     dark = "".join(f"--{name}:{c.dark};--{name}-ink:{c.ink(True)};" for name, c in names.items())
     rules = "".join(f".{name}{{background:var(--{name});color:var(--{name}-ink)}}" for name in names)
@@ -113,8 +115,8 @@ def _environment(page: Page) -> Environment:
         PARTS=PARTS,
         CERTAINTY=CERTAINTY,
         runs_words=summary_of,
+        timeline_key=timeline_key,
         picks=picks,
-        picked_note=picked_note,
     )
     return environment
 
@@ -236,17 +238,11 @@ def _capture_tiles(part: Part) -> list[tuple[str, str]]:
     return [(found[key].words, label) for key, label in labels.items() if key in found and found[key].value]
 
 
-def picks(pictures: ProgramPictures) -> list[tuple[int, str]]:
-    """The executions that can be picked, by their place, in order of number: the first named ones first."""
-    named = [(i, t) for i, t in enumerate(pictures.timelines) if t.role]
-    others = sorted(((i, t) for i, t in enumerate(pictures.timelines) if not t.role), key=lambda pair: pair[1].execution_id or 0)
-    return [(i, f"{t.execution_id}{f' ({t.role})' if t.role else ''} · {duration(t.span_ns)}") for i, t in [*named, *others]]
+def timeline_key(content: Content) -> list[tuple[str, str]]:
+    """What the colors of a capture's strips mean: the colors' names with words, what ran first, then why nothing did."""
+    strips = content.timeline.strips if content.timeline is not None else ()
+    return sorted(dict.fromkeys(pair for strip in strips for pair in zip(strip.colors, strip.names, strict=True)), key=_is_idle)
 
 
-def picked_note(pictures: ProgramPictures, section: Section) -> tuple[str, ...]:
-    """Which executions are there in detail, where not all are."""
-    every = next((fact.value for fact in section.facts if fact.key == "executions"), None)
-    shown = len(pictures.timelines)
-    if not isinstance(every, int) or shown >= every:
-        return ()
-    return (f"In detail: {shown:,} of {every:,} executions, with the median, the slowest and the first; tables and totals are of all.",)
+def _is_idle(pair: tuple[str, str]) -> bool:
+    return pair[0].startswith("b-")

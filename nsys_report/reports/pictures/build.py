@@ -77,7 +77,7 @@ def _program(session: Session, record: Record, name: str, timelines: tuple[Timel
 def _timelines(cutter: Cutter, record: Record, name: str, room: int, most: int) -> tuple[Timeline, ...]:
     """The executions of a program that are shown in detail."""
     made: list[Timeline] = []
-    for chosen in choose(cutter.joined, _rows_of(cutter.joined.executions, record)):
+    for chosen in choose(cutter.joined, rows_of(cutter.joined.executions, record)):
         room -= cutter.count(chosen.row)
         if not chosen.role and (room < 0 or len(made) >= most):
             break
@@ -85,7 +85,7 @@ def _timelines(cutter: Cutter, record: Record, name: str, room: int, most: int) 
     return tuple(made)
 
 
-def _rows_of(executions: pa.Table, record: Record) -> Ints:
+def rows_of(executions: pa.Table, record: Record) -> Ints:
     """The rows of a program's complete executions, in order of start."""
     names = np.array([name == record["hlo_module"] for name in words(executions, "hlo_module")], bool)
     number = -1 if record["program_id"] is None else record["program_id"]

@@ -7,12 +7,18 @@
     return Array.from(table.tBodies[0].rows).filter((row) => !row.classList.contains("detail"));
   }
 
-  function sortBy(heading) {
+  // The next order of a column that is pressed: figures begin with the largest, words with the first.
+  function nextOrder(heading) {
+    const now = heading.getAttribute("aria-sort");
+    if (now) return now === "descending" ? "ascending" : "descending";
+    return heading.classList.contains("n") ? "descending" : "ascending";
+  }
+
+  function sortBy(heading, direction = nextOrder(heading)) {
     const table = heading.closest("table");
     const place = Array.from(heading.parentNode.children).indexOf(heading);
     const numeric = heading.classList.contains("n");
-    const now = heading.getAttribute("aria-sort");
-    const direction = now ? (now === "descending" ? "ascending" : "descending") : numeric ? "descending" : "ascending";
+    report.remember(`s.${heading.closest(".tablebox").id}`, `${heading.dataset.key}:${direction}`);
     for (const other of heading.parentNode.children) other.removeAttribute("aria-sort");
     heading.setAttribute("aria-sort", direction);
     const sign = direction === "ascending" ? 1 : -1;
@@ -52,6 +58,8 @@
       shown += fits;
     }
     outer.querySelector(".found").textContent = words.length || chosen ? `${shown} of ${all} rows` : "";
+    report.remember(`f.${id}`, outer.querySelector("input[type=search]")?.value || "");
+    report.remember(`c.${id}`, chosen);
   }
 
   function classPlace(outer) {
@@ -102,6 +110,10 @@
     const open = next && next.classList.contains("detail");
     if (open) next.remove();
     else row.after(detailRow(id, row));
+    const details = data.details[id];
+    if (!open && details?.section && report.selection?.name !== details.names[Number(row.dataset.row)]) {
+      report.select({ section: details.section, name: details.names[Number(row.dataset.row)] });
+    }
     button.setAttribute("aria-expanded", String(!open));
   }
 
@@ -129,6 +141,46 @@
       select.append(option);
     }
   }
+
+  // Sorting and filters come back with the page's address.
+  for (const outer of document.querySelectorAll(".tablebox")) {
+    const { id } = outer;
+    report.restore(`s.${id}`, (value) => {
+      const [key, direction] = value.split(":");
+      const heading = Array.from(outer.querySelectorAll("th")).find((one) => key && one.dataset.key === key);
+      if (heading) sortBy(heading, direction === "ascending" ? direction : "descending");
+    });
+    for (const [kind, selector] of [["f", "input[type=search]"], ["c", ".tools select"]]) {
+      report.restore(`${kind}.${id}`, (value) => {
+        const field = outer.querySelector(selector);
+        if (!field || field.value === value) return;
+        field.value = value;
+        filter(id);
+      });
+    }
+  }
+
+  // The rows of the selected instruction, in every table of its program; the first that nothing hides is brought into view and opened.
+  function selectRows(selection, bring) {
+    for (const row of document.querySelectorAll("tr.selected")) row.classList.remove("selected");
+    if (!selection) return;
+    const found = [];
+    for (const [id, details] of Object.entries(data.details)) {
+      if (details.section !== selection.section) continue;
+      details.names.forEach((name, number) => {
+        if (name === selection.name) found.push(box(id)?.querySelector(`tr[data-row="${number}"]`));
+      });
+    }
+    const rows = found.filter(Boolean);
+    for (const row of rows) row.classList.add("selected");
+    const first = rows.find((row) => !row.closest(".finding") && !row.hidden) ?? rows.find((row) => !row.hidden);
+    if (!bring || !first) return;
+    const button = first.querySelector(".open");
+    if (button?.getAttribute("aria-expanded") === "false") toggle(button);
+    report.reveal(first);
+    button?.focus({ preventScroll: true });
+  }
+  report.onSelect(selectRows);
 
   // What is cut off at the right fades, until it is scrolled into view.
   const scrolled = Array.from(document.querySelectorAll(".scroll, .top nav"));

@@ -1,0 +1,108 @@
+"""The rows of host threads: NVTX ranges (XLA's and the program's own), and the calls of the CUDA API below them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from nsys_report.analysis.arrays.intervals import Ranges
+from nsys_report.analysis.arrays.view import coded
+from nsys_report.analysis.idle.causes import CAUSES, EXECUTE_RANGE, causes_of_calls
+from nsys_report.reports.arrays import codes, ints
+from nsys_report.reports.lanes import lanes
+from nsys_report.reports.timeline.looks import Looks
+from nsys_report.reports.timeline.model import Ints, Look, Row
+from nsys_report.reports.timeline.windows import overlapping
+
+if TYPE_CHECKING:
+    from nsys_report.capture.model import Capture
+
+MOST_THREADS = 8
+"""Threads with rows of their own: those with most calls and ranges."""
+MOST_DEPTH = 6
+"""Ranges within ranges that are shown."""
+_THREAD = 0xFFFFFF
+_FIELD = re.compile(r"[#,](hlo_op|hlo_module|name)=([^,#]+)")
+_XLA = ("XlaModule:", "Thunk:", "Xla", "TSL:", "Tsl")
+
+
+def host_rows(capture: Capture, shown: Ranges, looks: Looks) -> tuple[list[Row], tuple[str, ...]]:
+    """The rows of the threads that do most in the windows, and what is left out, in words."""
+    calls, ranges = _within(capture.runtime, shown), _within(capture.nvtx, shown)
+    thread = np.concatenate([ints(calls, "thread"), ints(ranges, "thread")])
+    names, count = np.unique(thread, return_counts=True)
+    busiest = names[np.argsort(-count, kind="stable")][:MOST_THREADS].tolist()
+    rows = [row for name in busiest for row in _thread_rows(name, calls, ranges, looks, len(np.unique(names >> 24)) > 1)]
+    left = len(names) - len(busiest)
+    return rows, (f"{left} more threads made few calls and are left out.",) if left else ()
+
+
+def _within(table: pa.Table | None, shown: Ranges) -> pa.Table:
+    """The rows of a host table that lie in the windows, cut at the last one's end where they never ended."""
+    if table is None or not len(table):
+        return pa.table({name: pa.array([], pa.int64()) for name in ("start_ns", "end_ns", "thread")})
+    start, end = ints(table, "start_ns"), ints(table, "end_ns")
+    return table.take(pa.array(overlapping(start, np.where(end < 0, np.iinfo(np.int64).max, end), shown)))
+
+
+def _thread_rows(thread: int, calls: pa.Table, ranges: pa.Table, looks: Looks, several: bool) -> Iterator[Row]:
+    mine, own = (table.filter(pa.array(ints(table, "thread") == thread)) for table in (calls, ranges))
+    process = f" of process {thread >> 24 & _THREAD}" if several else ""
+    group = f"thread {thread & _THREAD}{process}: {_role(mine)}"
+    if len(own):
+        yield from _rows(group, "NVTX", "range", own, _range_looks(own, looks))
+    if len(mine):
+        yield from _rows(group, "CUDA calls", "call", mine, _call_looks(mine, looks))
+
+
+def _role(calls: pa.Table) -> str:
+    """What a thread does, by its calls."""
+    names = set(calls["name"].cast(pa.string()).to_pylist()) if len(calls) else set()
+    if any("Launch" in name and "HostFunc" not in name for name in names):
+        return "launches"
+    return "copies" if any("Memcpy" in name for name in names) else "waits" if any("Synchronize" in name for name in names) else "other"
+
+
+def _rows(group: str, name: str, kind: str, table: pa.Table, look: Ints) -> Iterator[Row]:
+    start = ints(table, "start_ns")
+    end = np.where(ints(table, "end_ns") < 0, start.max() + 1, np.maximum(ints(table, "end_ns"), start))
+    depth = lanes(start, end, np.zeros(len(start), np.int64))
+    for place in range(min(int(depth.max()) + 1, MOST_DEPTH)):
+        at = np.flatnonzero(depth == place)
+        yield Row(group, name, kind, start[at], end[at] - start[at], look[at])
+
+
+def _call_looks(calls: pa.Table, looks: Looks) -> Ints:
+    """The look of each call: colored as the part of the budget that its time counts to when a device waits for it."""
+    names = coded(calls, "name")
+    cause = dict(zip(names.codes.tolist(), causes_of_calls(names).tolist(), strict=True))
+    made = {}
+    for code, of in cause.items():
+        color = f"b-{CAUSES[of].category}" if of >= 0 else "h-call"
+        facts = (("CUDA call", CAUSES[of].about if of >= 0 else "no device waits for it"),)
+        made[code] = looks.number(Look(names.words[code] if code >= 0 else "call", color, facts=facts))
+    return np.array([made[code] for code in names.codes.tolist()], np.int64)
+
+
+def _range_looks(ranges: pa.Table, looks: Looks) -> Ints:
+    code, texts = codes(ranges, "text")
+    domain, domains = codes(ranges, "domain")
+    pairs, index = np.unique(np.stack([code, domain]), axis=1, return_inverse=True)
+    made = [looks.number(_range_look(texts[t] if t >= 0 else "", domains[d] if d >= 0 else None)) for t, d in pairs.T.tolist()]
+    return np.array(made, np.int64)[index.reshape(-1)]
+
+
+def _range_look(text: str, domain: str | None) -> Look:
+    """XLA's ranges say what they are about in fields (tsl/profiler/lib/nvtx_utils.h); others are somebody's own text."""
+    about = dict(_FIELD.findall(text))
+    facts = (("NVTX domain", domain),) if domain else ()
+    if text.startswith(EXECUTE_RANGE):
+        return Look(f"execute {about.get('hlo_module', '')}", "h-xla", facts=facts)
+    if text.startswith("Thunk:"):
+        said = (("operation", about["name"]),) if "name" in about else ()
+        return Look(about.get("hlo_op") or text, "h-thunk", None, about.get("hlo_op"), (*said, *facts))
+    return Look(text or "range", "h-xla" if text.startswith(_XLA) else "h-own", facts=facts)
