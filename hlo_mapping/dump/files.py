@@ -58,7 +58,10 @@ def parse_file_name(file_name: str) -> FileName | None:
 
 
 def read_text(path: Path) -> str:
-    """The text of a dump file. Bytes that are not UTF-8 (XLA writes any bytes in strings) come as \\xNN. DumpError if unreadable."""
+    """The text of a dump file, without a mark of its byte order. Bytes that are not UTF-8 (XLA writes any bytes in strings) come as \\xNN.
+
+    DumpError if unreadable.
+    """
     with _reading(path) as stream:
         return stream.read()
 
@@ -73,8 +76,8 @@ def read_start(path: Path, letters: int) -> str:
 def _reading(path: Path) -> Iterator[TextIO]:
     try:
         if not (path.is_file() or path.is_dir()) and path.exists():  # a pipe would be waited for
-            raise DumpError(f"cannot read {path}: it is a pipe or device")
-        with path.open(encoding="utf-8", errors="backslashreplace") as stream:
+            raise DumpError(f"cannot read {path.name}: it is a pipe or device")
+        with path.open(encoding="utf-8-sig", errors="backslashreplace") as stream:
             yield stream
     except OSError as error:
-        raise DumpError(f"cannot read {path}: {error.strerror or error}") from error
+        raise DumpError(f"cannot read {path.name}: {error.strerror or error}") from error

@@ -21,7 +21,8 @@ class Program:
     """What a dump says of the executable with this number, which is program_id in XLA's NVTX ranges.
 
     `thunks` are the top level of the sequence that ran: the one after thunk passes where that was written; () where none was.
-    `module` is None where there is no optimized module that can be read, and `problems` say why.
+    `module` is None where there is no optimized module that can be read, and `problems` say why; they name files without their directory,
+    since reports pass them on.
     """
 
     number: int
@@ -76,7 +77,7 @@ def _read_module(path: Path | None, problems: list[str]) -> Module | None:
         problems.append("the dump holds no optimized module of this program")
         return None
     try:
-        return parse_module(files.read_text(path), str(path))
+        return parse_module(files.read_text(path), path.name)
     except HloError as error:
         problems.append(error.brief)
         return None
@@ -95,7 +96,7 @@ def _read_thunks(found: Mapping[str, Path], annotations: Mapping[int, str], prob
         if thunks and has_schedule and (not text.endswith("\n") or annotations.keys() - {t.id for t in walk(thunks)}):
             problems.append(f"{path.name} is cut off{_CUT}; launches are expected in the order of the module's schedule")
             continue
-        problems.extend(f"{path}: {problem}" for problem in unread)
+        problems.extend(f"{path.name}: {problem}" for problem in unread)
         if thunks:
             return thunks
     return ()

@@ -115,6 +115,10 @@ _STREAM = re.compile(r"\bstream=\w+\[(\d+)\]")
 _ASYNC = re.compile(r"\basync_id=(\d+)")
 
 
+_DEEPEST = 200
+"""Thunks within thunks that are followed; a sequence that nests deeper is of no executable."""
+
+
 @dataclass(slots=True)
 class _Node:
     """A thunk under construction: its column, and the label that the next sequence inside it stands under."""
@@ -141,6 +145,8 @@ def read_thunk_sequence(text: str) -> tuple[tuple[Thunk, ...], tuple[str, ...]]:
             continue
         if found := _LINE.fullmatch(line):
             _add(stack, found, len(found["indent"]))
+            if len(stack) > _DEEPEST:
+                return (), (f"line {line_number} is nested more than {_DEEPEST} deep, as no executable is",)
         elif label := _LABEL.fullmatch(line):
             _open_branch(stack, label["label"], len(label["indent"]))
         else:
