@@ -109,7 +109,7 @@ NSYS_REPORT: dict[str, str] = {
     "reports/markdown.py": "units.py findings/model.py reports/model.py",
     "reports/terminal_page.py": "units.py findings/model.py reports/model.py | rich",
     # What builds chooses what is shown.
-    "reports/": "hlo_mapping/__init__.py units.py fact.py capture/model.py capture/health.py capture/health_items.py capture/survey.py"
+    "reports/": "hlo_mapping/__init__.py units.py fact.py paths.py capture/model.py capture/health.py capture/health_items.py capture/survey.py"
     " analysis/ analysis/times/ analysis/roofline/ analysis/budget/ findings/ session.py comparison/model.py history/"
     " profiling/gpu.py profiling/passes.py profiling/record.py serving/ | numpy pyarrow",
     "reports/pictures/": "units.py joined.py analysis/roofline/ceilings.py session.py reports/ reports/arrays.py reports/lanes.py"
@@ -132,7 +132,7 @@ NSYS_REPORT: dict[str, str] = {
     "diffing.py": "version.py errors.py comparison/ reports/model.py reports/ reports/html/ notebook.py | pandas",
     "benching/": "errors.py history/ notebook.py",
     "__init__.py": "version.py profiling/window.py stepbench/benchmark.py notebook.py diffing.py",
-    "cli/": "hlo_mapping/__init__.py version.py errors.py units.py role_files.py capture/__init__.py capture/session.py"
+    "cli/": "hlo_mapping/__init__.py version.py errors.py paths.py units.py role_files.py capture/__init__.py capture/session.py"
     " capture/survey.py measuring/ analysis/roofline/ceilings.py analysis/whatif.py selection.py profiling/ serving/"
     " reports/model.py reports/export.py"
     " reports/csv_files.py reports/markdown.py reports/terminal_page.py reports/"

@@ -15,6 +15,7 @@ from nsys_report.capture.tables import read_table
 
 Row = Mapping[str, Any]
 
+_LONGEST_NAME = 100
 _COUNTS = (1, 100_000)
 _POSSIBLE = {
     "memoryBandwidth": (10**9, 10**14),
@@ -73,7 +74,7 @@ def _gpu(process: int | None, device: int, gpus: list[dict[str, Any]], devices: 
     return Gpu(
         device_id=device,
         process_id=process,
-        name=decode(row["name"]) if row and row["name"] else None,
+        name=decode(row["name"])[:_LONGEST_NAME] if row and row["name"] else None,
         nominal_bytes_per_s=figures["memoryBandwidth"],
         l2_bytes=figures["l2CacheSize"],
         sm_count=sms or figures["smCount"],

@@ -206,9 +206,15 @@ def _metadata(source: Source) -> dict[str, str]:
                 found[decode(row["name"])] = decode(row["value"])
     raw = tables.read_table(source, catalogue.CAPTURE_META)
     for row in pa.table(raw).to_pylist() if raw is not None else ():
-        if None not in row.values() and decode(row["name"]).endswith("CUDA_GRAPH_TRACE_OPTIONS:MODE"):
-            found["graph trace mode"] = decode(row["value"]).lower()
+        if None in row.values() or not decode(row["name"]).endswith("CUDA_GRAPH_TRACE_OPTIONS:MODE"):
+            continue
+        if mode := _GRAPH_MODE.fullmatch(decode(row["value"]).lower()):
+            found["graph trace mode"] = mode[0]
     return found
+
+
+_GRAPH_MODE = re.compile(r"(?:graph|node|none)(?::[a-z-]{1,30}){0,3}")
+"""nsys' --cuda-graph-trace: a mode and where launches come from."""
 
 
 def _driver(source: Source) -> str | None:
@@ -216,6 +222,11 @@ def _driver(source: Source) -> str | None:
     raw = tables.read_table(source, catalogue.SYSTEM_META)
     rows = pa.table(raw).to_pylist() if raw is not None else []
     return next((decode(r["value"]) for r in rows if None not in r.values() and decode(r["name"]) == "NvDriverVersion"), None)
+
+
+def _version(text: str | None) -> str | None:
+    """A version where it looks like one: what else stands in its place may say whose machine it was."""
+    return text if text is not None and re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,5}", text) else None
 
 
 def _shift(meta: dict[str, str]) -> int | None:
@@ -234,15 +245,15 @@ def read_info(source: Source, work: pa.Table, runtime: pa.Table, clocks: ClockOf
     """What the small tables say of the capture, with what follows from its activities and API calls."""
     meta = _metadata(source)
     return CaptureInfo(
-        nsys_version=meta.get("EXPORT_PRODUCT_VERSION"),
-        schema_version=meta.get("EXPORT_SCHEMA_VERSION"),
+        nsys_version=_version(meta.get("EXPORT_PRODUCT_VERSION")),
+        schema_version=_version(meta.get("EXPORT_SCHEMA_VERSION")),
         gpus=used_gpus(source, work),
         duration_ns=_session_ns(source),
         graph_trace_mode=meta.get("graph trace mode"),
         span_ns=_span(work, runtime),
         time_shift_ns=_shift(meta) or 0,
         clock_offset=clocks,
-        driver_version=_driver(source),
+        driver_version=_version(_driver(source)),
         partial_export=any(meta.get(f"EXPORT_PARAM_{key}_TO_EXPORT") for key in ("TABLES", "TIMES")),
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from nsys_report.cli.options import A_PATH
+from nsys_report.paths import holds_people
 
 dumps_option = click.option(
     "--xla-dump",
@@ -29,10 +30,12 @@ def pairs(captures: Sequence[Path], dumps: Sequence[Path]) -> list[tuple[Path, P
 
 
 def part_names(captures: Sequence[Path]) -> list[str]:
-    """A short name for each capture, no two alike: the file's name, with as many of its folders as it takes."""
+    """A short name for each capture, no two alike: the file's name, with as many of its folders as it takes; none that names people."""
     parts = [capture.absolute().parts[1:] for capture in captures]
     for depth in range(1, max(map(len, parts), default=0) + 1):
         names = ["/".join(p[-depth:]) for p in parts]
         if len(set(names)) == len(names):
+            if depth > 1 and any(holds_people("/".join(p[:-depth])) for p in parts):
+                break
             return names
     return [f"{capture.name} ({number})" for number, capture in enumerate(captures, 1)]

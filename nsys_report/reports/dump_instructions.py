@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hlo_mapping import floor_bytes, instruction_facts, launch_counts
 from nsys_report.analysis.roofline.compute import arithmetic_ns
 from nsys_report.fact import Fact
+from nsys_report.paths import project_paths
 from nsys_report.reports.model import Column, Row, Section, Table
 from nsys_report.units import count, duration, size, things
 
@@ -97,6 +98,8 @@ def _roof(moved: int | None, compute_ns: float | None, ceilings: Ceilings | None
 def instruction_sections(programs: Sequence[InstructionSums], top: int | None) -> list[Section]:
     """Each program's floor and sums by class, and one table of the instructions of all."""
     records = [record for found in programs for record in found.rows]
+    shown = project_paths({record["source_file"] for record in records} - {None})
+    records = [record | {"source_file": shown.get(record["source_file"])} for record in records]
     records.sort(key=lambda r: (-(r["roof_ns"] or 0), -(r["bytes_accessed"] or 0), r["hlo_instruction"]))
     rows = tuple(Row(tuple(record.get(column.key) for column in INSTRUCTIONS)) for record in records)
     table = Table("instructions", "Instructions", INSTRUCTIONS, rows, lead=top)

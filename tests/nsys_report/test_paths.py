@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
+from nsys_report.cli.pairs import part_names
 from nsys_report.paths import project_paths, with_project_paths, without_paths
 
 
@@ -27,6 +30,20 @@ def test_sources_begin_at_their_package_or_project() -> None:
 @pytest.mark.parametrize("alone", ["/home/ann/train.py", "../../ann/train.py", "C:\\Users\\ann\\train.py"])
 def test_a_file_alone_is_its_name(alone: str) -> None:
     assert project_paths([alone]) == {alone: "train.py"}
+
+
+def test_sources_far_apart_name_nobody() -> None:
+    """Only the machine's own folders are common: each begins at what the nearest have in common."""
+    files = ["/home/ann/proj/train.py", "/home/ann/proj/nets/bert.py", "/home/bob/step.py", "/opt/tools/run.py", "/srv/a.py", "/a.py"]
+    shown = ["train.py", "nets/bert.py", "step.py", "run.py", "a.py", "a.py"]
+    assert project_paths(files) == dict(zip(files, shown, strict=True))
+    people = ["/mnt/x/users/ann/p/a.py", "/mnt/x/users/bob/q/b.py"]
+    assert list(project_paths(people).values()) == ["a.py", "b.py"]
+
+
+def test_captures_are_told_apart_without_peoples_names() -> None:
+    assert part_names([Path("/data/rank_0/c.sqlite"), Path("/data/rank_1/c.sqlite")]) == ["rank_0/c.sqlite", "rank_1/c.sqlite"]
+    assert part_names([Path("/home/ann/c.sqlite"), Path("/home/bob/c.sqlite")]) == ["c.sqlite (1)", "c.sqlite (2)"]
 
 
 def test_a_column_of_sources() -> None:
