@@ -109,8 +109,8 @@ NSYS_REPORT: dict[str, str] = {
     "reports/markdown.py": "units.py findings/model.py reports/model.py",
     "reports/terminal_page.py": "units.py findings/model.py reports/model.py | rich",
     # What builds chooses what is shown.
-    "reports/": "hlo_mapping/__init__.py units.py fact.py paths.py capture/model.py capture/health.py capture/health_items.py capture/survey.py"
-    " analysis/ analysis/times/ analysis/roofline/ analysis/budget/ findings/ session.py comparison/model.py history/"
+    "reports/": "hlo_mapping/__init__.py units.py fact.py paths.py capture/model.py capture/health.py capture/health_items.py"
+    " capture/survey.py analysis/ analysis/times/ analysis/roofline/ analysis/budget/ findings/ session.py comparison/model.py history/"
     " profiling/gpu.py profiling/passes.py profiling/record.py serving/ | numpy pyarrow",
     "reports/pictures/": "units.py joined.py analysis/roofline/ceilings.py session.py reports/ reports/arrays.py reports/lanes.py"
     " | numpy pyarrow",
