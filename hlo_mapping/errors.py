@@ -17,6 +17,8 @@ class HloError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if hint:
+            self.add_note(hint)  # tracebacks, Jupyter's too, show it below the message
 
     @property
     def brief(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_report.comparison.compare import compare
 from nsys_report.comparison.noise import Noise
 from nsys_report.errors import UsageError
-from nsys_report.notebook import Analysis, analyze, table_html
+from nsys_report.notebook import Analysis, analyze
 from nsys_report.reports.diff_document import diff_document
 from nsys_report.reports.diff_page import build_diff_report, headline
 from nsys_report.version import __version__
@@ -29,7 +28,11 @@ MADE_BY = f"nsys-report {__version__}"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Diff:
-    """A comparison of captures, shown by Jupyter."""
+    """A comparison of captures, shown by Jupyter.
+
+    >>> nsys_report.diff(a, a).verdict
+    'same'
+    """
 
     comparison: Comparison
     before: tuple[Analysis, ...]
@@ -37,16 +40,29 @@ class Diff:
 
     @property
     def verdict(self) -> Verdict:
-        """same, slower, faster or unsure."""
+        """same, slower, faster or unsure.
+
+        >>> d.verdict
+        'same'
+        """
         return self.comparison.verdict
 
     @property
     def programs(self) -> tuple[ProgramChange, ...]:
+        """The programs of both sides, paired, most kernel time first, with what changed in each.
+
+        >>> d.programs[0].name
+        'jit_decode_step#21184'
+        """
         return self.comparison.programs
 
     @property
     def instructions(self) -> pd.DataFrame:
-        """A row per instruction or group of them: names, change, times, verdict; most changed first."""
+        """A row per instruction or group of them: names, change, times, verdict; most changed first.
+
+        >>> d.instructions["change"].unique().tolist()
+        ['same']
+        """
         import pandas as pd
 
         rows = []
@@ -58,14 +74,27 @@ class Diff:
         return pd.DataFrame(rows)
 
     def document(self) -> dict[str, Any]:
-        """What `nsys-report diff --json` writes, as plain values."""
+        """What `nsys-report diff --json` writes, as plain values.
+
+        >>> d.document()["verdict"]
+        'same'
+        """
         return diff_document(self.comparison, MADE_BY)
 
     def report(self, top: int | None = 12) -> Report:
+        """The comparison as sections and tables, `top` rows of long tables on short pages.
+
+        >>> d.report().parts[0].headline
+        'jit_decode_step: kernel time same (±0 ns, ±0.0 %), step same (±0 ns, ±0.0 %)'
+        """
         return build_diff_report(self.comparison, MADE_BY, top)
 
     def html(self) -> str:
-        """The page that `nsys-report diff --html` writes."""
+        """The page that `nsys-report diff --html` writes.
+
+        >>> d.html().startswith("<!doctype html>")
+        True
+        """
         from nsys_report.reports.diff_lanes import lanes_of
         from nsys_report.reports.html.diff import render_diff
 
@@ -76,12 +105,10 @@ class Diff:
         return f"<Diff: {headline(self.comparison)}>"
 
     def _repr_html_(self) -> str:
-        part = self.report().parts[0]
-        pieces = [f"<p><b>{html.escape(part.name)}</b>: {html.escape(part.headline)}</p>"]
-        for section in part.sections:
-            pieces += [f"<h4>{html.escape(section.title)}</h4>", *(f"<p>{html.escape(line)}</p>" for line in section.lines)]
-            pieces += [table_html(table) for table in section.tables if not table.in_full]
-        return "".join(pieces)
+        """Its findings and its small tables."""
+        from nsys_report.reports.html.cell import render_cell
+
+        return render_cell(self.report().parts[0])
 
 
 def diff(
@@ -98,6 +125,9 @@ def diff(
 
     A side is a path, an Analysis, or several of either; a dump goes to each path of a side, or one to all. `kernel_noise` and `host_noise`
     are the shares by which runs of one program are taken to differ where a side has one capture. Raises what `analyze` raises.
+
+    >>> nsys_report.diff("capture.sqlite", "capture.sqlite", before_dump="xla_dump", after_dump="xla_dump")
+    <Diff: jit_decode_step: kernel time same (±0 ns, ±0.0 %), step same (±0 ns, ±0.0 %)>
     """
     sides = [_analyses(side, dump) for side, dump in ((before, before_dump), (after, after_dump))]
     given = {"kernel": kernel_noise, "host": host_noise}

@@ -21,6 +21,8 @@ class ReportError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if hint:
+            self.add_note(hint)  # tracebacks, Jupyter's too, show it below the message
         if slug is not None:
             self.slug = slug
 

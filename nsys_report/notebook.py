@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsys_report import saving
 from nsys_report.analysis.roofline.ceilings import parse_overrides
 from nsys_report.columns import ACTIVITY_TABLE, EXECUTION_TABLE
 from nsys_report.plots import Plots
-from nsys_report.reports.build import TOP, build_report
-from nsys_report.reports.model import Report, Table
+from nsys_report.reports.build import TOP
+from nsys_report.reports.model import Report
 from nsys_report.selection import Selection
 from nsys_report.session import Session
-from nsys_report.units import visible
-from nsys_report.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,127 +23,201 @@ if TYPE_CHECKING:
     from nsys_report.findings.model import Finding
 
 Progress = Callable[[str, float], None]
-MOST_FINDINGS = 3
-"""Findings that the analysis shows of itself."""
+MOST_ROWS = 8
+"""Rows of long tables that the analysis shows of itself."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Analysis(Session):
-    """One analyzed capture, shown by Jupyter. Its tables are pandas frames; what is missing in them is unknown, never 0."""
+    """One analyzed capture, shown by Jupyter. Its tables are pandas frames; what is missing in them is unknown, never 0.
+
+    >>> a = nsys_report.analyze("capture.sqlite", "xla_dump")
+    >>> a
+    <Analysis of capture.sqlite: NVIDIA H200 · nsys 2023.4.4.54 · 23.2 ms span · 1,620 kernels, 5.47 ms of kernel time>
+    """
 
     @property
     def plot(self) -> Plots:
-        """Its pictures as matplotlib figures: `plot.budget()`, `plot.roofline()`, `plot.timeline(execution=3)`, ..."""
+        """Its pictures as matplotlib figures: `plot.budget()`, `plot.roofline()`, `plot.timeline(execution=3)`, ...
+
+        >>> a.plot.budget().savefig("budget.png")
+        """
         return Plots(self)
 
     @property
     def activities(self) -> pd.DataFrame:
-        """A row per GPU activity (kernel, copy, memset) in time order, with its execution, instruction, class and costs."""
+        """A row per GPU activity (kernel, copy, memset) in time order, with its execution, instruction, class and costs.
+
+        >>> a.activities["activity"].value_counts().to_dict()
+        {'kernel': 1620, 'memcpy': 70}
+        """
         return frame(self.joined.complete().select(ACTIVITY_TABLE.names))
 
     @property
     def executions(self) -> pd.DataFrame:
-        """A row per execution of an XLA program."""
+        """A row per execution of an XLA program.
+
+        >>> len(a.executions.query("hlo_module == 'jit_decode_step'"))
+        10
+        """
         return frame(self.joined.executions.select(EXECUTION_TABLE.names))
 
     @property
     def modules(self) -> pd.DataFrame:
-        """A row per program: how often it ran, how long an execution takes, how long the GPU waited before it."""
+        """A row per program: how often it ran, how long an execution takes, how long the GPU waited before it.
+
+        >>> a.modules["hlo_module"].to_list()
+        ['jit_decode_step', 'jit_stage', 'jit_stage']
+        """
         return frame(self.results.modules)
 
     @property
     def classes(self) -> pd.DataFrame:
-        """A row per program and class, with times, bytes, floors and bandwidths."""
+        """A row per program and class, with times, bytes, floors and bandwidths.
+
+        >>> a.classes.query("hlo_module == 'jit_decode_step'")["kernel_class"].to_list()
+        ['weights', 'other', 'attention', 'kv_write', 'kv_gather']
+        """
         return frame(self.results.classes)
 
     @property
     def instructions(self) -> pd.DataFrame:
-        """A row per program and HLO instruction, with times, bytes and bandwidths."""
+        """A row per program and HLO instruction, with times, bytes and bandwidths.
+
+        >>> step = a.module("jit_decode_step").instructions
+        >>> step.nlargest(1, "time_per_execution_ns")[["hlo_instruction", "kernel_class"]].iloc[0].to_list()
+        ['gemm_fusion_dot.103', 'weights']
+        """
         return frame(self.results.instructions)
 
     @property
     def kernels(self) -> pd.DataFrame:
-        """The activities that are kernels."""
+        """The activities that are kernels.
+
+        >>> len(a.kernels)
+        1620
+        """
         activities = self.activities
         return activities[activities["activity"] == "kernel"]
 
     @property
     def layers(self) -> pd.DataFrame:
-        """A row per program and position in the layer that repeats in it, folded over the layers."""
+        """A row per program and position in the layer that repeats in it, folded over the layers.
+
+        >>> len(a.layers)
+        26
+        """
         return frame(self.results.layer_rows)
 
     @property
     def budget(self) -> pd.DataFrame:
-        """A row per program and part of its step, from one execution's start to the next."""
+        """A row per program and part of its step, from one execution's start to the next.
+
+        >>> step = a.budget.query("hlo_module == 'jit_decode_step'")
+        >>> print(f"{step['typical_ns'].sum() / 1e6:.2f} ms")
+        2.14 ms
+        """
         return frame(self.results.budget)
+
+    @property
+    def findings(self) -> pd.DataFrame:
+        """A row per cause of lost time, most to be gained first, with its remedy and what that would give back at most.
+
+        >>> a.findings["slug"].iloc[0]
+        'waiting-for-host'
+        """
+        return findings_frame(self.causes)
 
     def what_if(self, *scenarios: str) -> pd.DataFrame:
         """A row per program and scenario such as `weights=int8`, `kv=fp8`, `no-host-gap`, `kv_gather=fused`: the step it predicts.
 
         Raises UsageError for a scenario that does not exist.
+
+        >>> a.module("jit_decode_step").what_if("no-host-gap")["scenario"].to_list()
+        ['no-host-gap']
         """
         from nsys_report.analysis.whatif import parse_scenarios, what_if
 
         return frame(what_if(self.results, parse_scenarios(scenarios)))
 
     def module(self, name: str) -> Analysis:
-        """The analysis of the programs of that name, or name#number. Raises UsageError where none ran."""
+        """The analysis of the programs of that name, or name#number. Raises UsageError where none ran.
+
+        >>> a.module("jit_decode_step").executions["hlo_module"].unique().tolist()
+        ['jit_decode_step']
+        """
         return Selection(modules=(name,)).narrow(self)
 
     def execution(self, *numbers: int) -> Analysis:
-        """The analysis of one execution or several, by id. Raises UsageError for one that is not there."""
+        """The analysis of one execution or several, by id. Raises UsageError for one that is not there.
+
+        >>> a.execution(3)
+        <Analysis of capture.sqlite: execution 3 of jit_decode_step · 162 kernels, 546 µs of kernel time · 549 µs span>
+        """
         return Selection(executions=numbers).narrow(self)
 
     def tables(self) -> dict[str, pa.Table]:
-        """The tables that `--tables` writes, by file name without ending."""
-        return {
-            "activities": self.joined.complete().select(ACTIVITY_TABLE.names),
-            "executions": self.joined.executions.select(EXECUTION_TABLE.names),
-            "instructions": self.results.instructions,
-            "classes": self.results.classes,
-        }
+        """The Arrow tables that `--tables` writes, by file name without ending.
+
+        >>> list(a.tables())
+        ['activities', 'executions', 'instructions', 'classes']
+        """
+        return saving.tables(self)
 
     def report(self, top: int | None = TOP) -> Report:
-        """The report, as every page and document is made from it; `top` rows of long tables on short pages."""
-        return build_report([self], f"nsys-report {__version__}", top)
+        """The report, as every page and document is made from it; `top` rows of long tables on short pages.
+
+        >>> a.report().parts[0].findings[0].slug
+        'waiting-for-host'
+        """
+        return saving.report(self, top)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """The page, as `--html` writes it; into a file too where a path is given. Raises InputError where it cannot be written.
+
+        >>> a.to_html("report.html").startswith("<!doctype html>")
+        True
+        """
+        page = saving.html_page(self)
+        if path is not None:
+            saving.write_text(page, Path(path))
+        return page
+
+    def save(self, path: str | Path) -> Path:
+        """Writes what the ending of the path names (.html, .json, .md, .pftrace; without one a directory of Parquet tables), and
+        returns the path. Raises UsageError for another ending, InputError where it cannot be written.
+
+        >>> a.save("report.json").name
+        'report.json'
+        """
+        return saving.save(self, Path(path))
+
+    def __dir__(self) -> list[str]:
+        """What completion offers: what is described here, and not what pages are made from."""
+        return sorted(name for name in vars(Analysis) if not name.startswith("_") and name not in _OF_SESSIONS)
 
     def __repr__(self) -> str:
         part = self.report().parts[0]
         return f"<Analysis of {part.name}: {part.headline}>"
 
     def _repr_html_(self) -> str:
-        """The programs and their classes as tables."""
-        part = self.report().parts[0]
-        pieces = [f"<p><b>{html.escape(part.name)}</b>: {html.escape(part.headline)}</p>"]
-        pieces += [f"<p>⚠ {html.escape(notice.message)}</p>" for notice in part.notices if notice.severity != "info"]
-        pieces += [f"<p>{number}. {_finding_html(finding)}</p>" for number, finding in enumerate(part.findings[:MOST_FINDINGS], 1)]
-        for section in part.sections:
-            tables = [table for table in section.tables if not table.in_full]
-            if tables:
-                pieces.append(f"<h4>{html.escape(section.title)}</h4>" + "".join(map(table_html, tables)))
-        return "".join(pieces)
+        """The step budget, the first findings with their remedies, and small tables."""
+        from nsys_report.reports.html.cell import render_cell
+        from nsys_report.reports.pictures.build import budget_bars
+
+        return render_cell(self.report(MOST_ROWS).parts[0], budget_bars(self))
 
 
-def _finding_html(finding: Finding) -> str:
-    """A finding in one line: what it is, and what there is to gain."""
-    gains = ", ".join(f"{gain.words} {gain.label}" for gain in finding.gains)
-    return f"<b>{html.escape(visible(finding.title))}</b>" + (f" ({html.escape(visible(gains))})" if gains else "")
+_OF_SESSIONS = frozenset(dir(Session))
+"""What every session has: its values, for code and not for completion."""
 
 
-def table_html(table: Table) -> str:
-    """A table of the report as a plain HTML table, its names escaped."""
-    align = ["right" if column.is_number else "left" for column in table.columns]
-    head = "".join(
-        f'<th style="text-align:{a}" title="{html.escape(c.about)}">{html.escape(c.title)}</th>'
-        for c, a in zip(table.columns, align, strict=True)
-    )
-    body = "".join(
-        "<tr>"
-        + "".join(f'<td style="text-align:{a}">{html.escape(t)}</td>' for t, a in zip(table.texts(row), align, strict=True))
-        + "</tr>"
-        for row in table.shown()
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+def findings_frame(causes: Iterable[Finding]) -> pd.DataFrame:
+    """Findings as a frame, in their order."""
+    import pandas as pd
+
+    columns = ("slug", "module", "title", "gain_ns", "share", "tokens_per_s", "explained_ns", "confidence", "remedy", "why")
+    return pd.DataFrame([[getattr(cause, name) for name in columns] for cause in causes], columns=list(columns))
 
 
 def frame(table: pa.Table) -> pd.DataFrame:
@@ -175,6 +247,9 @@ def analyze(
     table of GPUs that comes before the built-in one; `what_if` names scenarios such as `weights=int8` that the
     report predicts; `show_paths` leaves the paths of source files whole, which else begin at their package or project.
     Raises ReportError or HloError.
+
+    >>> nsys_report.analyze("capture.sqlite", "xla_dump", ceilings={"measured": 4000}).results.ceilings.measured.value
+    4000000000000.0
     """
     from nsys_report import pipeline
     from nsys_report.analysis.whatif import parse_scenarios

@@ -37,10 +37,11 @@ class Selection:
         if not (self.modules or self.executions or self.classes):
             return analysis
         joined, results, predictions = analysis.joined, analysis.results, analysis.predictions
+        causes: tuple[Finding, ...] | None = None
         if self.modules or self.executions:
             chosen = self._executions(joined.executions)
             if self.executions:
-                results = _figures_of(joined, results, chosen)
+                results, causes = _of_executions(analysis, chosen)
             kept = joined.executions.filter(pa.array(chosen))
             results = _with_modules(results, kept)
             predictions = predict(results, predictions.scenarios) if predictions is not None else None
@@ -48,17 +49,18 @@ class Selection:
         if self.classes:
             named = {name: _with_classes(getattr(results, name), self.classes) for name in ("classes", "details", "instructions")}
             results = replace(results, **named)
-        findings = self._findings(analysis, joined)
-        return replace(analysis, joined=joined, results=results, predictions=predictions, findings=findings, narrowed=self.words())
+        causes = self._findings(analysis, joined) if causes is None else causes
+        numbers = tuple(sorted(self.executions))
+        narrowed = replace(analysis, chosen=numbers, narrowed=self.words())
+        return replace(narrowed, joined=joined, results=results, predictions=predictions, causes=causes)
 
     def _findings(self, analysis: Session, joined: Joined) -> tuple[Finding, ...]:
         """The findings about the capture as a whole and about programs that are kept, over all of their executions."""
         from nsys_report.findings.rules.apply import find
 
-        if not self.modules or not analysis.findings:
-            return analysis.findings
-        kept = set(zip(joined.executions["hlo_module"].to_pylist(), joined.executions["program_id"].to_pylist(), strict=True))
-        return find(analysis.joined, analysis.results, analysis.health, kept)
+        if not self.modules or not analysis.causes:
+            return analysis.causes
+        return find(analysis.joined, analysis.results, analysis.health, _programs(joined))
 
     def words(self) -> str:
         """The selection as a sentence part."""
@@ -111,20 +113,30 @@ def _nearest(text: str, names: Iterable[str], full: Iterable[str]) -> str:
     return f"there are {', '.join(known[:8])}{', …' if len(known) > 8 else ''}" if known else "it holds no execution of an XLA program"
 
 
-def _figures_of(joined: Joined, results: AnalysisResults, chosen: np.ndarray) -> AnalysisResults:
-    """The analysis with figures over the chosen executions alone, cut off or not: the others count as cut off.
+def _of_executions(analysis: Session, chosen: np.ndarray) -> tuple[AnalysisResults, tuple[Finding, ...]]:
+    """Figures over the chosen executions alone, cut off or not, and the causes of lost time within them.
 
-    The other executions' activities stay: what the GPU did before an execution decides whether it waited for the host.
+    The others count as cut off, since figures are over complete executions. Their activities stay: what the GPU did before an execution
+    decides whether it waited for the host.
     """
     from nsys_report.analysis.results import compute_results
+    from nsys_report.findings.rules.apply import find
 
+    joined, results = analysis.joined, analysis.results
     at = joined.executions.schema.get_field_index("is_complete")
-    marked = joined.executions.set_column(at, joined.executions.schema.field(at), pa.array(chosen))
-    found = compute_results(replace(joined, executions=marked), results.ceilings)
+    marked = replace(joined, executions=joined.executions.set_column(at, joined.executions.schema.field(at), pa.array(chosen)))
+    found = compute_results(marked, results.ceilings)
+    kept = replace(joined, executions=joined.executions.filter(pa.array(chosen)))
+    causes = find(marked, found, analysis.health, _programs(kept)) if analysis.causes else ()
     modules = found.modules
     runs = modules.schema.get_field_index("executions")
     modules = modules.set_column(runs, modules.schema.field(runs), modules["complete_executions"])
-    return replace(found, modules=modules, joined_share=results.joined_share, coverage=results.coverage, devices=results.devices)
+    whole = {name: getattr(results, name) for name in ("joined_share", "coverage", "devices")}
+    return replace(found, modules=modules, **whole), causes
+
+
+def _programs(joined: Joined) -> set[tuple[str | None, int | None]]:
+    return set(zip(joined.executions["hlo_module"].to_pylist(), joined.executions["program_id"].to_pylist(), strict=True))
 
 
 def _with_modules(results: AnalysisResults, executions: pa.Table) -> AnalysisResults:

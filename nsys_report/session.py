@@ -27,8 +27,10 @@ class Session:
     results: AnalysisResults
     health: Health
     xla_dump: Path | None = None
-    findings: tuple[Finding, ...] = ()
+    causes: tuple[Finding, ...] = ()
     """Causes of lost time, most to be gained first."""
+    chosen: tuple[int, ...] = ()
+    """The ids of the executions that it was narrowed to; () for all."""
     narrowed: str = ""
     """What it was narrowed to, in words; "" for the whole capture."""
     predictions: WhatIf | None = None

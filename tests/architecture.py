@@ -124,8 +124,10 @@ NSYS_REPORT: dict[str, str] = {
     "reports/perfetto/": "units.py joined.py analysis/results.py reports/arrays.py reports/lanes.py | numpy perfetto pyarrow",
     "plots.py": "errors.py session.py reports/pictures/ reports/figures/ | matplotlib",
     "version.py": "",
-    "notebook.py": "version.py columns.py units.py analysis/ analysis/roofline/ceilings.py findings/ pipeline.py session.py"
-    " selection.py reports/model.py reports/ plots.py | pandas pyarrow",
+    "saving.py": "version.py errors.py columns.py session.py reports/model.py reports/export.py reports/markdown.py reports/"
+    " reports/html/ reports/perfetto/ | pyarrow",
+    "notebook.py": "saving.py columns.py analysis/ analysis/roofline/ceilings.py findings/ pipeline.py session.py"
+    " selection.py reports/model.py reports/ reports/html/ reports/pictures/build.py plots.py | pandas pyarrow",
     "anonymize/": "hlo_mapping/__init__.py errors.py scratch.py capture/ notebook.py | numpy pyarrow",
     "assertions/": "hlo_mapping/__init__.py errors.py units.py analysis/arrays/schemas.py analysis/budget/parts.py findings/slugs.py"
     " session.py reports/markdown.py reports/ | pyarrow",

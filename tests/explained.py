@@ -29,10 +29,10 @@ def measured(folders: list[Path]) -> Iterator[float]:
     for folder in folders:
         dump = folder / "xla_dump"
         made = notebook.analyze(folder / "capture.sqlite", dump if dump.is_dir() else None)
-        for one in worth(explained(made.findings, made.results)):
+        for one in worth(explained(made.causes, made.results)):
             share = one.share or 0.0
             times = ", ".join(duration(ns) for ns in (one.step_ns, one.floor_ns, one.not_recorded_ns))
-            first = next((f.slug for f in made.findings if (f.hlo_module, f.program_id) == (one.hlo_module, one.program_id)), "-")
+            first = next((f.slug for f in made.causes if (f.hlo_module, f.program_id) == (one.hlo_module, one.program_id)), "-")
             print(f"{share:7.1%}  {folder.name:20} {one.module or '-':38} step, floor, not recorded: {times:32} first: {first}", flush=True)
             yield share
 

@@ -63,7 +63,7 @@ def build_part(session: Session, top: int | None = TOP) -> Part:
         lines,
         facts,
         notices=tuple(notices.all_notices(session)),
-        findings=session.findings,
+        findings=session.causes,
         sections=tuple(sections),
     )
 
@@ -114,7 +114,7 @@ def _program(session: Session, record: Record, top: int | None) -> Section:
         tables.append(capture_sections.kernels_table(kernels, "Kernels by time", top))
     layer_lines, layers = program_details.layer_tables(results, record, top)
     tables[1:1] = [
-        *budget_page.budget_tables(results, record, session.findings),
+        *budget_page.budget_tables(results, record, session.causes),
         *what_if_page.what_if_tables(results, session.predictions, record),
     ]
     tables += layers
@@ -138,7 +138,7 @@ def _program(session: Session, record: Record, top: int | None) -> Section:
 
 def _explained(session: Session, record: Record) -> Iterable[Fact]:
     """How much of the step the findings account for."""
-    for one in explained(session.findings, session.results):
+    for one in explained(session.causes, session.results):
         if (one.hlo_module, one.program_id) == (record["hlo_module"], record["program_id"]):
             yield Fact("explained_ns", "explained by findings", one.explained_ns, "ns")
             yield Fact("explained_share", "of the step above its floor", one.share, "ratio")

@@ -81,7 +81,9 @@ CERTAINTIES = {
 
 
 def headline(session: Session) -> str:
-    """The capture in one line: GPU, nsys version, span, kernels."""
+    """The capture in one line: GPU, nsys version, span, kernels; of chosen executions, what they are."""
+    if session.chosen:
+        return _chosen_headline(session)
     capture = session.joined.capture
     shared = shared_places(capture.info.gpus)
     alone = [gpu for gpu in capture.info.gpus if (place := (gpu.process_id or 0, gpu.device_id)) not in shared or shared[place] == place]
@@ -91,6 +93,16 @@ def headline(session: Session) -> str:
     parts = [gpus, f"nsys {capture.info.nsys_version or 'of unknown version'}", f"{values['span_ns'].words} span"]
     parts.append(f"{values['kernels'].words} kernels, {values['kernel_time_ns'].words} of kernel time")
     return " · ".join(parts)
+
+
+def _chosen_headline(session: Session) -> str:
+    """Chosen executions in one line: which, of what, their kernels, their time from the first activity to the last."""
+    runs = session.joined.executions
+    numbers = f"execution{'s' if len(session.chosen) > 1 else ''} {', '.join(map(str, session.chosen))}"
+    names = ", ".join(dict.fromkeys(name or "unknown programs" for name in runs["hlo_module"].to_pylist()))
+    kernels, time = pc.sum(runs["kernel_count"]).as_py() or 0, pc.sum(runs["kernel_time_ns"]).as_py() or 0
+    span = pc.sum(pc.subtract(runs["end_ns"], runs["start_ns"])).as_py() or 0
+    return f"{numbers} of {names} · {count(kernels)} kernels, {duration(time)} of kernel time · {duration(span)} span"
 
 
 def facts(session: Session) -> tuple[Fact, ...]:
@@ -251,7 +263,7 @@ def summary(sessions: Sequence[Session]) -> Table:
         floor = _floor(session, record) if modules else None
         ratio = floor / record["kernel_time_ns"] if floor and record["kernel_time_ns"] else None
         joined = session.results.joined_share if session.xla_dump is not None else None
-        first = session.findings[0].title if session.findings else None
+        first = session.causes[0].title if session.causes else None
         rows.append(Row((session.name, *(record[key] for key in FIGURES), _step(session, record), ratio, joined, first)))
     return Table("summary", "Captures", SUMMARY, tuple(rows), notes=("kernel time, busy time and host gap: median of complete executions",))
 

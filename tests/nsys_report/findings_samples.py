@@ -35,7 +35,7 @@ def analysis(name: str) -> notebook.Analysis:
 
 def findings(name: str) -> dict[str, Finding]:
     """A fixture's findings by slug, in their order."""
-    return {finding.slug: finding for finding in analysis(name).findings}
+    return {finding.slug: finding for finding in analysis(name).causes}
 
 
 def program(text: str, number: int = 1) -> Program:

@@ -72,7 +72,7 @@ def test_figures_are_those_of_the_report(decode: Analysis, names: Names) -> None
     assert names.figure("weights.share_of_measured", None) == weights.share_of_measured
     assert names.figure("weights.bytes_accessed", "jit_decode_step") == weights.bytes_accessed
     assert names.figure("capture.kernels", None) == 1620
-    assert names.figure("findings", None) == len(decode.findings)
+    assert names.figure("findings", None) == len(decode.causes)
     budget = decode.budget
     host = budget[(budget.hlo_module == "jit_decode_step") & (budget.category == "host")].typical_ns.sum()
     assert names.figure("budget.host", None) == pytest.approx(host)

@@ -57,16 +57,16 @@ def test_findings_of_some_programs() -> None:
 
 def test_narrowing_an_analysis_narrows_its_findings() -> None:
     made = analysis("serve").module("jit_prefill_chunk")
-    assert {finding.hlo_module for finding in made.findings} == {"jit_prefill_chunk"}
-    assert "scores-written" in {finding.slug for finding in made.findings}
+    assert {finding.hlo_module for finding in made.causes} == {"jit_prefill_chunk"}
+    assert "scores-written" in {finding.slug for finding in made.causes}
 
 
 def test_nothing_is_found_twice_and_input_stays_as_it_was() -> None:
     made = analysis("decode")
     before = made.joined.activities.nbytes, made.results.instructions.num_rows
-    assert find(made.joined, made.results) == made.findings
+    assert find(made.joined, made.results) == made.causes
     assert (made.joined.activities.nbytes, made.results.instructions.num_rows) == before
-    assert len({finding.slug for finding in made.findings}) == len(made.findings)
+    assert len({finding.slug for finding in made.causes}) == len(made.causes)
 
 
 def test_severity_follows_what_is_to_be_gained() -> None:

@@ -71,7 +71,7 @@ def test_a_gain_that_nobody_knows_stays_unknown() -> None:
 @pytest.mark.parametrize("name", CAPTURES)
 def test_findings_never_explain_more_than_the_step_above_its_floor(name: str) -> None:
     made = analysis(name)
-    for one in explained(made.findings, made.results):
+    for one in explained(made.causes, made.results):
         assert 0 <= one.explained_ns <= one.above_floor_ns * (1 + 1e-9), one
-    for found in made.findings:
+    for found in made.causes:
         assert found.explained_ns == pytest.approx(sum(found.explains.values()))

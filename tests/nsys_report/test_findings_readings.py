@@ -240,7 +240,7 @@ def test_a_capture_without_xla() -> None:
 
 def _all() -> list[tuple[str, Finding]]:
     names = [*FIRST, "cutoff_nocb", "decode_graph", "graph_2025", "shapes", "torch_mlp"]
-    return [(name, finding) for name in names for finding in analysis(name).findings]
+    return [(name, finding) for name in names for finding in analysis(name).causes]
 
 
 def test_no_figure_is_impossible() -> None:
@@ -256,7 +256,7 @@ def test_no_figure_is_impossible() -> None:
 @pytest.mark.parametrize("name", FIRST)
 def test_savings_together_are_less_than_the_step(name: str) -> None:
     shares: dict[str | None, float] = {}
-    for finding in analysis(name).findings:
+    for finding in analysis(name).causes:
         shares[finding.hlo_module] = shares.get(finding.hlo_module, 0.0) + (finding.share or 0.0)
     assert all(total < 1 for total in shares.values())
 
@@ -265,13 +265,13 @@ def test_savings_together_are_less_than_the_step(name: str) -> None:
 def test_savings_over_the_capture_are_less_than_it_lasts(name: str) -> None:
     made = analysis(name)
     first, last = made.joined.capture.info.span_ns
-    total = sum(finding.total_gain_ns for finding in made.findings)
+    total = sum(finding.total_gain_ns for finding in made.causes)
     assert 0 < total < (last - first) * len(made.results.devices)
 
 
 @pytest.mark.parametrize("name", FIRST)
 def test_the_order_is_by_what_is_at_stake_over_the_capture(name: str) -> None:
-    stakes = [finding.total_gain_ns if finding.gain_ns is not None else finding.stake_ns for finding in analysis(name).findings]
+    stakes = [finding.total_gain_ns if finding.gain_ns is not None else finding.stake_ns for finding in analysis(name).causes]
     assert stakes == sorted(stakes, reverse=True)
 
 

@@ -36,8 +36,8 @@ def kernel_ns(name: str) -> float:
     ],
 )
 def test_the_remedy_takes_the_finding_away_and_gives_what_was_measured(pair, rule, measure, came_ns) -> None:  # type: ignore[no-untyped-def]
-    before = {finding.slug for finding in analysis(f"{pair}_before").findings}
-    after = {finding.slug for finding in analysis(f"{pair}_after").findings}
+    before = {finding.slug for finding in analysis(f"{pair}_before").causes}
+    after = {finding.slug for finding in analysis(f"{pair}_after").causes}
     assert rule in before and rule not in after
     assert measure(f"{pair}_before") - measure(f"{pair}_after") == pytest.approx(came_ns, rel=0.02)
 

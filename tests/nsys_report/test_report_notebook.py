@@ -13,7 +13,9 @@ import pytest
 import nsys_report
 from nsys_report.columns import ACTIVITY_TABLE, EXECUTION_TABLE
 from nsys_report.errors import InputError, UsageError
-from nsys_report.notebook import frame, table_html
+from nsys_report.notebook import frame
+from nsys_report.reports.html.cell import render_cell
+from nsys_report.reports.model import Part, Section
 from tests.nsys_report.sample_report import instructions
 
 
@@ -86,7 +88,8 @@ def test_an_analysis_shows_itself_as_tables(decode: nsys_report.Analysis) -> Non
 
 
 def test_names_in_the_page_are_escaped() -> None:
-    page = table_html(instructions(('<script>alert("x")</script>',)))
+    table = instructions(('<script>alert("x")</script>',))
+    page = render_cell(Part("capture", "a capture", sections=(Section("one", "One", tables=(table,)),)))
     tags = Tags()
     tags.feed(page)
     assert "script" not in tags.seen

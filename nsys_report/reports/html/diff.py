@@ -9,9 +9,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from nsys_report.reports.diff_page import part_words, waterfall
-from nsys_report.reports.html.page import TEMPLATES, colours_css, policy
+from nsys_report.reports.html.page import TEMPLATES, as_shown, colours_css, policy
 from nsys_report.reports.palette import CLASSES
-from nsys_report.units import change, duration, visible
+from nsys_report.units import change, duration
 
 if TYPE_CHECKING:
     from nsys_report.comparison.model import ProgramChange
@@ -37,15 +37,16 @@ def render_diff(report: Report, programs: Sequence[ProgramChange], lanes: Mappin
 def static_page(template: str, **values: Any) -> str:
     """A page that runs no script: the template with the report's style."""
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=_text, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=as_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     style = Markup((TEMPLATES / "page.css").read_text(encoding="utf-8") + colours_css())
     allowed = policy([]).replace("script-src ;", "script-src 'none';")
     return environment.get_template(template).render(policy=allowed, style=style, **values)
-
-
-def _text(value: Any) -> Any:
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _fall(program: ProgramChange) -> dict[str, Any] | None:

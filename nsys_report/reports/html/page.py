@@ -93,7 +93,12 @@ def colours_css() -> str:
 
 def _environment(page: Page) -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=_text, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=as_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters.update(duration=duration, share=share, count=count, prose=prose, places_table=places_table)
     environment.globals.update(
@@ -121,7 +126,7 @@ def _environment(page: Page) -> Environment:
     return environment
 
 
-def _text(value: Any) -> Any:
+def as_shown(value: Any) -> Any:
     """Every text of the page as one that hides nothing; what is trusted passes as it is."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 

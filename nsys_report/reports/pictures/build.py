@@ -60,6 +60,15 @@ def build_pictures(
     return Pictures(session.name, runs, tuple(programs), stretch(joined) if runs is None else None)
 
 
+def budget_bars(session: Session) -> tuple[BudgetBar, ...]:
+    """Where a step of each program that the report is about goes, those with most time first."""
+    if not len(session.results.modules):
+        return ()
+    titles = short_names(session.results.modules.to_pylist())
+    bars = (_budget(session, record, titles[record["hlo_module"], record["program_id"]]) for record in worth_a_section(session)[0])
+    return tuple(bar for bar in bars if bar is not None)
+
+
 def short_names(records: list[dict[str, Any]]) -> dict[tuple[str | None, int | None], str]:
     """What titles call each program: its name alone where no other has it."""
     names = Counter(r["hlo_module"] for r in records)

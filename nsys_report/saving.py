@@ -1,0 +1,83 @@
+"""What an analysis is written as, by the ending of a path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nsys_report.columns import ACTIVITY_TABLE, EXECUTION_TABLE
+from nsys_report.errors import UsageError
+from nsys_report.reports.build import TOP, build_report
+from nsys_report.reports.export import write_json, write_tables, write_whole
+from nsys_report.version import __version__
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from nsys_report.reports.model import Report
+    from nsys_report.session import Session
+
+
+def save(session: Session, path: Path) -> Path:
+    """Writes the file that the path's ending names, a directory of tables where it has none. Raises UsageError, InputError."""
+    if path.suffix == "":
+        write_tables(tables(session), path)
+        return path
+    write = WRITERS.get(path.suffix.lower())
+    if write is None:
+        raise UsageError(f"nothing is written as {path.suffix}", f"end it in {', '.join(WRITERS)}, or in nothing for tables", "output")
+    write(session, path)
+    return path
+
+
+def tables(session: Session) -> dict[str, pa.Table]:
+    """The tables that are written as Parquet files, by file name without ending."""
+    return {
+        "activities": session.joined.complete().select(ACTIVITY_TABLE.names),
+        "executions": session.joined.executions.select(EXECUTION_TABLE.names),
+        "instructions": session.results.instructions,
+        "classes": session.results.classes,
+    }
+
+
+def report(session: Session, top: int | None) -> Report:
+    """The report on one analysis, `top` rows of long tables on short pages."""
+    return build_report([session], f"nsys-report {__version__}", top)
+
+
+def html_page(session: Session) -> str:
+    """The page of one analysis."""
+    from nsys_report.reports.html.content import build_page
+    from nsys_report.reports.html.page import render
+
+    return render(build_page(report(session, TOP), [session]))
+
+
+def write_text(text: str, path: Path) -> None:
+    """Writes a text whole. Raises InputError."""
+    write_whole(path, lambda out: out.write(text.encode("utf-8", "backslashreplace")))
+
+
+def _html(session: Session, path: Path) -> None:
+    write_text(html_page(session), path)
+
+
+def _json(session: Session, path: Path) -> None:
+    write_json(report(session, None), path)
+
+
+def _markdown(session: Session, path: Path) -> None:
+    from nsys_report.reports.markdown import render
+
+    write_text(render(report(session, TOP)), path)
+
+
+def _perfetto(session: Session, path: Path) -> None:
+    from nsys_report.reports.perfetto.trace import trace
+
+    pieces, _ = trace({session.name: (session.joined, session.results)})
+    write_whole(path, lambda out: out.writelines(pieces))
+
+
+WRITERS: dict[str, Callable[[Session, Path], None]] = {".html": _html, ".json": _json, ".md": _markdown, ".pftrace": _perfetto}
