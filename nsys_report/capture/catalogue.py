@@ -117,6 +117,11 @@ MEMORY_USAGE = TableSpec(
     ),
 )
 DIAGNOSTIC = TableSpec("DIAGNOSTIC_EVENT", (Integer("timestamp"), Integer("severity"), Text("text"), Integer("globalPid")))
+GPU_METRICS = TableSpec("GPU_METRICS", (Integer("timestamp", required=True), Integer("value", required=True)))
+GPU_METRIC_NAMES = TableSpec(
+    "TARGET_INFO_GPU_METRICS",
+    (Integer("typeId", required=True), Integer("metricId", required=True), Text("metricName", required=True)),
+)
 STRINGS = TableSpec("StringIds", (Integer("id", required=True), Text("value", required=True)))
 DETAILS = TableSpec("ANALYSIS_DETAILS", (Integer("duration"),))
 GPU = TableSpec(
