@@ -238,6 +238,7 @@ def analyze(
     ceilings: Mapping[str, float] | None = None,
     ceilings_file: str | Path | None = None,
     what_if: Iterable[str] = (),
+    ncu: str | Path | None = None,
     show_paths: bool = False,
     progress: Progress | None = None,
 ) -> Analysis:
@@ -245,7 +246,8 @@ def analyze(
 
     `ceilings` gives measured or nominal in GB/s, bf16, tf32, f32, fp8 or int8 in TFLOPS; `ceilings_file` is a
     table of GPUs that comes before the built-in one; `what_if` names scenarios such as `weights=int8` that the
-    report predicts; `show_paths` leaves the paths of source files whole, which else begin at their package or project.
+    report predicts; `ncu` is the CSV of Nsight Compute on the same program; `show_paths` leaves the paths of source
+    files whole, which else begin at their package or project.
     Raises ReportError or HloError.
 
     >>> nsys_report.analyze("capture.sqlite", "xla_dump", ceilings={"measured": 4000}).results.ceilings.measured.value
@@ -262,6 +264,7 @@ def analyze(
         ceilings=parse_overrides(f"{name}={value}" for name, value in (ceilings or {}).items()),
         ceilings_file=ceilings_file,
         what_if=parse_scenarios([what_if] if isinstance(what_if, str) else what_if),
+        ncu=ncu,
         show_paths=show_paths,
         progress=progress,
     )

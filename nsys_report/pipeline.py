@@ -14,6 +14,8 @@ from nsys_report.analysis.whatif import Scenario, predict
 from nsys_report.capture import open_capture
 from nsys_report.capture.health import health
 from nsys_report.capture.model import Capture, shared_places
+from nsys_report.counters.model import count_traffic
+from nsys_report.counters.ncu import read_ncu
 from nsys_report.errors import UsageError
 from nsys_report.executions.activities import joined_activities
 from nsys_report.executions.graph_bodies import adopt_graph_bodies
@@ -85,11 +87,13 @@ def analyze(
     ceilings: Mapping[str, float] | None = None,
     ceilings_file: str | Path | None = None,
     what_if: tuple[Scenario, ...] = (),
+    ncu: str | Path | None = None,
     show_paths: bool = False,
     progress: Progress | None = None,
 ) -> Session:
     """Reads, cuts, joins and analyzes one capture, and finds what costs time. `ceilings` are checked overrides (GB/s, TFLOPS),
-    `ceilings_file` a table of GPUs that comes before the built-in one; `what_if` are scenarios to predict;
+    `ceilings_file` a table of GPUs that comes before the built-in one; `what_if` are scenarios to predict; `ncu` is the CSV of a profile
+    of the same program by Nsight Compute, whose bytes stand beside the implied ones;
     `show_paths` leaves the paths of source files whole.
 
     Raises ReportError for a capture, HloError for a dump or a roles file that cannot be used.
@@ -100,6 +104,7 @@ def analyze(
             "roles were given, but no dump whose parameters have them", "give the dump too: --xla-dump DIR", slug="roles-without-dump"
         )
     table = (*read_table(Path(ceilings_file)), *builtin_table()) if ceilings_file is not None else builtin_table()
+    profiled = read_ncu(Path(ncu)) if ncu is not None else None
     capture = open_capture(Path(capture_path), progress, ranges="xla", everything=False)
     joined = join_capture(capture, xla_dump, overrides=overrides, show_paths=show_paths, progress=progress)
     if progress is not None:
@@ -107,7 +112,8 @@ def analyze(
     results, judged = compute_results(joined, capture_ceilings(capture, ceilings, table)), health(capture)
     dump = None if xla_dump is None else Path(xla_dump)
     found = find(joined, results, judged)
-    return Session(capture.path.name, joined, results, judged, dump, found, predictions=predict(results, what_if))
+    counters = count_traffic(joined, results, profiled)
+    return Session(capture.path.name, joined, results, judged, dump, found, predictions=predict(results, what_if), counters=counters)
 
 
 def capture_ceilings(capture: Capture, overrides: Mapping[str, float] | None = None, table: tuple[GpuEntry, ...] | None = None) -> Ceilings:

@@ -51,7 +51,8 @@ class Selection:
             results = replace(results, **named)
         causes = self._findings(analysis, joined) if causes is None else causes
         numbers = tuple(sorted(self.executions))
-        narrowed = replace(analysis, chosen=numbers, narrowed=self.words())
+        counters = analysis.counters.of(_programs(joined)) if analysis.counters is not None else None
+        narrowed = replace(analysis, chosen=numbers, narrowed=self.words(), counters=counters)
         return replace(narrowed, joined=joined, results=results, predictions=predictions, causes=causes)
 
     def _findings(self, analysis: Session, joined: Joined) -> tuple[Finding, ...]:
@@ -85,6 +86,11 @@ class Selection:
             asked, names = f"{_things('execution', self.executions)}", f"{_things('program', self.modules)}"
             raise UsageError(f"{asked} is not of {names}", "leave one of --execution and --module out")
         return mask
+
+
+def _programs(joined: Joined) -> set[tuple[str | None, int | None]]:
+    """The programs of a capture's executions, by module name and number."""
+    return set(zip(joined.executions["hlo_module"].to_pylist(), joined.executions["program_id"].to_pylist(), strict=True))
 
 
 def _things(name: str, values: Sequence[object]) -> str:

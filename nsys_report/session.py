@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from nsys_report.analysis.results import AnalysisResults
     from nsys_report.analysis.whatif import WhatIf
     from nsys_report.capture.health import Health
+    from nsys_report.counters.model import Counters
     from nsys_report.findings.model import Finding
     from nsys_report.joined import Joined
 
@@ -35,6 +36,8 @@ class Session:
     """What it was narrowed to, in words; "" for the whole capture."""
     predictions: WhatIf | None = None
     """What the step would be if something were otherwise, where that is asked."""
+    counters: Counters | None = None
+    """What hardware counted, where the capture or a profile beside it says."""
 
     def named(self, name: str) -> Self:
         """The same under another name."""

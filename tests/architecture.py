@@ -85,9 +85,10 @@ NSYS_REPORT: dict[str, str] = {
     " analysis/idle/ | numpy pyarrow",
     "findings/rules/": "hlo_mapping/__init__.py units.py words.py fact.py capture/health.py joined.py analysis/ analysis/arrays/"
     " analysis/times/ analysis/idle/ findings/ | numpy pyarrow",
-    "session.py": "capture/health.py joined.py analysis/ findings/ | pyarrow",
+    "counters/": "errors.py capture/model.py capture/gpu_metrics.py joined.py analysis/ | numpy pyarrow",
+    "session.py": "capture/health.py joined.py analysis/ findings/ counters/ | pyarrow",
     "pipeline.py": "hlo_mapping/__init__.py errors.py paths.py role_files.py capture/ executions/ joined.py analysis/"
-    " analysis/roofline/ceilings.py findings/rules/apply.py session.py | pyarrow",
+    " analysis/roofline/ceilings.py findings/rules/apply.py counters/ session.py | pyarrow",
     "selection.py": "errors.py units.py joined.py analysis/ findings/ findings/rules/ session.py | numpy pyarrow",
     "comparison/": "hlo_mapping/__init__.py units.py analysis/ analysis/arrays/"
     " analysis/budget/ analysis/structure/ session.py | numpy scipy",
@@ -111,7 +112,7 @@ NSYS_REPORT: dict[str, str] = {
     # What builds chooses what is shown.
     "reports/": "hlo_mapping/__init__.py units.py fact.py paths.py capture/model.py capture/health.py capture/health_items.py"
     " capture/survey.py analysis/ analysis/times/ analysis/roofline/ analysis/budget/ findings/ session.py comparison/model.py history/"
-    " profiling/gpu.py profiling/passes.py profiling/record.py serving/ | numpy pyarrow",
+    " counters/ profiling/gpu.py profiling/passes.py profiling/record.py serving/ | numpy pyarrow",
     "reports/pictures/": "units.py joined.py analysis/roofline/ceilings.py session.py reports/ reports/arrays.py reports/lanes.py"
     " | numpy pyarrow",
     "reports/figures/": "units.py reports/palette.py reports/scales.py reports/export.py reports/pictures/model.py | matplotlib numpy",

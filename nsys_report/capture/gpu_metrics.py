@@ -44,7 +44,7 @@ GPU_METRICS = pa.schema(
 def read_gpu_metrics(path: Path) -> pa.Table:
     """The samples of a capture (schema GPU_METRICS); none where none were taken. Raises InputError for one that cannot be read."""
     with closing(open_source(path)) as source:
-        return pa.concat_tables([GPU_METRICS.empty_table(), *_samples(source, _names(source))]).sort_by("timestamp_ns")
+        return pa.concat_tables([GPU_METRICS.empty_table(), *_samples(source, _names(source))]).unify_dictionaries().sort_by("timestamp_ns")
 
 
 def _names(source: Source) -> dict[str, dict[int, list[int]]]:

@@ -74,6 +74,12 @@ def ceilings_file_option(command: Decorated) -> Decorated:
     return click.option("--ceilings", "ceilings_file", metavar="FILE", type=A_PATH, help=about)(command)
 
 
+def ncu_option(command: Decorated) -> Decorated:
+    """--ncu FILE: a profile by Nsight Compute of the same program."""
+    about = "CSV of Nsight Compute on the same program (ncu --csv --page raw): its bytes beside the implied ones."
+    return click.option("--ncu", metavar="FILE", type=A_PATH, help=about)(command)
+
+
 def what_if_option(command: Decorated) -> Decorated:
     """--what-if SCENARIO, repeatable."""
     about = "Predict the step: weights=int8, kv=fp8 (f32, bf16, f16, int8, fp8, int4, fp4), no-host-gap, kv_gather=fused. Repeatable."

@@ -16,6 +16,7 @@ from nsys_report.cli.options import (
     ceiling_option,
     ceilings_file_option,
     narrowing_options,
+    ncu_option,
     role_options,
     what_if_option,
 )
@@ -46,6 +47,7 @@ def output_options(command: Any) -> Any:
 @ceiling_option
 @ceilings_file_option
 @what_if_option
+@ncu_option
 @narrowing_options
 @output_options
 @click.option("--show-paths", is_flag=True, help="Show paths of source files whole, and not from their package or project on.")
@@ -58,6 +60,7 @@ def command(
     ceilings: tuple[str, ...],
     ceilings_file: Path | None,
     scenarios: tuple[str, ...],
+    ncu: Path | None,
     top: int,
     modules: tuple[str, ...],
     executions: tuple[int, ...],
@@ -78,7 +81,9 @@ def command(
     from nsys_report.version import __version__
 
     wanted = [(output, path) for output in OUTPUTS if (path := paths[output.key]) is not None]
-    _check_outputs(wanted, [*captures, *dumps, *(p for p in (roles, manifest, ceilings_file) if p is not None)])
+    _check_outputs(wanted, [*captures, *dumps, *(p for p in (roles, manifest, ceilings_file, ncu) if p is not None)])
+    if ncu is not None and len(captures) > 1:
+        raise click.UsageError("--ncu is a profile of one program: give one capture with it")
     matched = pairs(captures, dumps)
     selection = Selection(modules, executions, classes)
     given = parse_overrides(ceilings)
@@ -92,6 +97,7 @@ def command(
             "manifest": manifest,
             "ceilings": given,
             "ceilings_file": ceilings_file,
+            "ncu": ncu,
             "show_paths": show_paths,
         }
         analysis = _analyze(capture, dump, known | {"what_if": scenarios}, f"{name}: " if len(captures) > 1 else "")

@@ -19,6 +19,8 @@ Key = tuple[str, str, str]
 Difference = Literal["", "more", "less"]
 MARGIN = 0.1
 """Share of the implied bytes by which measured ones may differ: sectors, counters and alignment account for as much."""
+MOST_EXECUTIONS = 3
+"""Of each program that are looked at for its sequence."""
 SMALL = 1 << 20
 """Bytes up to which differences are not judged: launches read arguments and code as well."""
 
@@ -45,7 +47,10 @@ class Measured:
 
     @property
     def of_implied(self) -> float | None:
-        return self.moved_bytes / self.implied_bytes if self.moved_bytes is not None and self.implied_bytes else None
+        """None for small ones: every launch reads its arguments and code too."""
+        if self.moved_bytes is None or self.implied_bytes is None or self.implied_bytes <= SMALL:
+            return None
+        return self.moved_bytes / self.implied_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +112,6 @@ def _sequences(joined: Joined) -> Iterator[_Sequence]:
         (keys, facts), _ = sequences.most_common(1)[0]
         if keys:
             yield _Sequence(module, number, keys, facts)
-
-
-MOST_EXECUTIONS = 3
-"""Of each program that are looked at for its sequence."""
 
 
 def _keys(kernels: pa.Table) -> tuple[Key, ...]:

@@ -29,7 +29,6 @@ UNITS = {
     "second": 1e9,
 }
 """What a unit is in bytes or nanoseconds: ncu scales each metric's unit unless told not to (--print-units base)."""
-_NAME = re.compile(r"(?:[\w:~$]+::)?([\w$~]+)[^\w$~]*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from nsys_report.fact import Fact
 from nsys_report.findings.explained import explained
-from nsys_report.reports import budget_page, capture_sections, notices, program_details, programs, what_if_page
+from nsys_report.reports import budget_page, capture_sections, counters_page, notices, program_details, programs, what_if_page
 from nsys_report.reports.model import Part, Report, Section, Table
 from nsys_report.reports.present import Record, of_few
 from nsys_report.units import count, duration, share, size, things
@@ -52,6 +52,7 @@ def build_part(session: Session, top: int | None = TOP) -> Part:
     sections = [
         *_program_sections(session, top),
         *capture_sections.kernel_sections(session, top),
+        *counters_page.counters_sections(session.counters, top),
         *capture_sections.coverage_sections(session),
         capture_sections.ceilings_section(session),
     ]
