@@ -141,10 +141,6 @@ def _of_executions(analysis: Session, chosen: np.ndarray) -> tuple[AnalysisResul
     return replace(found, modules=modules, **whole), causes
 
 
-def _programs(joined: Joined) -> set[tuple[str | None, int | None]]:
-    return set(zip(joined.executions["hlo_module"].to_pylist(), joined.executions["program_id"].to_pylist(), strict=True))
-
-
 def _with_modules(results: AnalysisResults, executions: pa.Table) -> AnalysisResults:
     """The tables' rows that are about the programs of those executions; of the coverage, the totals too."""
     keys = set(zip(executions["hlo_module"].to_pylist(), executions["program_id"].to_pylist(), strict=True))
