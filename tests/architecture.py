@@ -121,7 +121,7 @@ NSYS_REPORT: dict[str, str] = {
     "reports/html/": "hlo_mapping/__init__.py units.py fact.py analysis/roofline/ceilings.py"
     " session.py comparison/model.py history/trend.py"
     " reports/model.py reports/palette.py reports/scales.py reports/finding_page.py reports/export.py reports/ reports/pictures/"
-    " reports/timeline/ | bokeh jinja2 markupsafe numpy",
+    " reports/timeline/ | jinja2 markupsafe numpy",
     "reports/perfetto/": "units.py joined.py analysis/results.py reports/arrays.py reports/lanes.py | numpy perfetto pyarrow",
     "plots.py": "errors.py session.py reports/pictures/ reports/figures/ | matplotlib",
     "version.py": "",

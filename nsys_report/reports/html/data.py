@@ -1,4 +1,4 @@
-"""The page's data for its script: charts, timelines, details of instructions. Texts are made visible here, once."""
+"""The page's data for its script: timelines, rooflines, details of instructions. Texts are made visible here, once."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from markupsafe import Markup
 
 from nsys_report.reports.finding_page import places_table
-from nsys_report.reports.html.charts import roofline_chart
 from nsys_report.reports.html.content import Content, Page
+from nsys_report.reports.html.roofline import roofline_data
 from nsys_report.reports.html.timeline import timeline_data
 from nsys_report.reports.model import Row, Section, Table
 from nsys_report.reports.pictures.model import ProgramPictures
@@ -39,7 +39,7 @@ def page_data(page: Page) -> dict[str, Any]:
     """Everything that the page's script reads."""
     programs = programs_of(page)
     return {
-        "charts": [chart for number, content in enumerate(page.contents) for chart in _charts(content, f"p{number}")],
+        "rooflines": {key: value for number, content in enumerate(page.contents) for key, value in _rooflines(content, f"p{number}")},
         "timelines": {key: value for number, content in enumerate(page.contents) for key, value in _timelines(content, f"p{number}")},
         "details": {key: value for number, content in enumerate(page.contents) for key, value in _details(content, f"p{number}", programs)},
         "hlo": {key: value for number, content in enumerate(page.contents) for key, value in _hlo(content, f"p{number}")},
@@ -54,11 +54,10 @@ def json_markup(data: Any) -> Markup:
     return Markup(text)
 
 
-def _charts(content: Content, part: str) -> Iterator[dict[str, Any]]:
+def _rooflines(content: Content, part: str) -> Iterator[tuple[str, Any]]:
     for number, program in enumerate(content.pictures.programs):
         if program.roofline is not None:
-            name = f"{part}-g{number}-roofline"
-            yield {"id": name, "item": roofline_chart(program.roofline, name)}
+            yield f"{part}-g{number}-roofline", roofline_data(program.roofline, _section_of(content, part, program.program))
 
 
 def _timelines(content: Content, part: str) -> Iterator[tuple[str, Any]]:

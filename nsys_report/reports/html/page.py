@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,16 @@ from markupsafe import Markup
 from nsys_report.reports.export import write_whole
 from nsys_report.reports.finding_page import places_table
 from nsys_report.reports.html import data
-from nsys_report.reports.html.charts import summary_of
 from nsys_report.reports.html.content import Content, Page
 from nsys_report.reports.html.glossary import CERTAINTY, PARTS, TERMS, prose
-from nsys_report.reports.html.timeline import picks
+from nsys_report.reports.html.timeline import picks, summary_of
 from nsys_report.reports.model import Column, Part, Row, Section, Table
 from nsys_report.reports.palette import BUDGET, CLASSES, HOST, LANES, of_lane
 from nsys_report.reports.pictures.model import BudgetBar, ClassRate, ProgramPictures
 from nsys_report.units import count, duration, phrase, share, visible
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
-SCRIPTS = ("core.js", "address.js", "tables.js", "charts.js", "timeline_draw.js", "timeline.js", "start.js")
+SCRIPTS = ("core.js", "address.js", "tables.js", "roofline.js", "timeline_draw.js", "timeline.js", "start.js")
 """The page's scripts, in the order in which they run: core.js makes the `report` that the others take."""
 MOST_FINDINGS = 3
 """Findings in full at the top of the page; the others are folded."""
@@ -32,7 +31,7 @@ MOST_FINDINGS = 3
 
 def render(page: Page) -> str:
     """The page as HTML; the same report gives the same text."""
-    scripts = [_asset("bokeh.min.js", bokeh_script()), *(_asset(name, _read(f"scripts/{name}")) for name in SCRIPTS)]
+    scripts = [_asset(name, _read(f"scripts/{name}")) for name in SCRIPTS]
     return (
         _environment(page)
         .get_template("page.html")
@@ -63,16 +62,8 @@ def policy(scripts: list[Markup]) -> str:
     return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-@cache
-def bokeh_script() -> str:
-    """BokehJS, as its package ships it."""
-    import bokeh
-
-    return (Path(bokeh.__file__).parent / "server" / "static" / "js" / "bokeh.min.js").read_text(encoding="utf-8")
-
-
 def _asset(name: str, text: str) -> Markup:
-    """A file of this program or of Bokeh, to stand in the page as it is."""
+    """A file of this program, to stand in the page as it is."""
     if "</script" in text.lower() or "</style" in text.lower():
         raise ValueError(f"{name} would end its own element")
     return Markup(text)

@@ -9,7 +9,7 @@ import numpy as np
 
 from nsys_report.reports.pictures.model import Pictures, Runs
 from nsys_report.reports.timeline.model import Look, Row, StepTimeline
-from nsys_report.units import visible
+from nsys_report.units import count, duration, visible
 
 
 def timeline_data(timeline: StepTimeline, pictures: Pictures, sections: Mapping[str, str]) -> dict[str, Any]:
@@ -36,6 +36,13 @@ def picks(timeline: StepTimeline, pictures: Pictures) -> Iterator[dict[str, Any]
             if one.execution_id in views:
                 name = f"{visible(program.name)} {one.execution_id}" + (f" ({one.role})" if one.role else "")
                 yield {"id": one.execution_id, "name": name, "title": visible(one.title), "view": views[one.execution_id]}
+
+
+def summary_of(picture: Runs) -> str:
+    """The executions in a sentence, for who does not see the timeline."""
+    counts = np.bincount(picture.lane, weights=picture.count, minlength=len(picture.lanes))
+    parts = [f"{count(float(n))} of {visible(name)}" for n, name in zip(counts, picture.lanes, strict=True)]
+    return f"Executions over {duration(float(picture.end_ns.max()))}: {', '.join(parts)}."
 
 
 def _row(row: Row) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 "use strict";
 // Last of all: draws, and goes to where the address leads.
-(async function (report) {
+(function (report) {
   report.startTimelines();
-  await report.drawCharts();
+  report.startRooflines();
   report.arrive();
   report.root.dataset.ready = "yes";
 })(window.report);
