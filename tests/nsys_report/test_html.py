@@ -197,7 +197,7 @@ def test_a_hostile_capture_and_dump_make_a_page(tmp_path: Path, name: str) -> No
     read = Read(out.read_text(encoding="utf-8"))
     assert len(read.scripts) == len(SCRIPTS) + 1 and not any(tag == "img" for tag, _ in read.elements)
     shown = visible(HOSTILE)
-    assert f"on NVIDIA H200 {shown}" in "".join(read.words)
+    assert f"on NVIDIA H200 {shown}"[:100] in "".join(read.words)  # names of devices are cut
     details = [text for one in read.data["details"].values() for row in one["rows"] for text in row]
     assert any(shown in text for text in (details if dump else read.cells))
 
