@@ -22,6 +22,7 @@ from hlo_mapping.dump.program import Program
 from hlo_mapping.errors import HloError
 from hlo_mapping.ir import Module, OpMetadata
 from hlo_mapping.launch_costs import launch_costs
+from hlo_mapping.naming.names import Naming, name_launches
 from hlo_mapping.phases import phases
 from hlo_mapping.program_kind import ProgramKind, program_kind
 
@@ -68,7 +69,25 @@ def analyze_module(module: Module, number: int, overrides: RoleOverrides | None 
         if kind.kind == "training":
             for row, phase in zip(rows, phases(analyzed, verdicts), strict=True):
                 row["phase"] = phase
+        names = name_launches(launches, verdicts, [str(row["op_name"] or "") for row in rows], [_phase(row) for row in rows])
+        for row, naming in zip(rows, names, strict=True):
+            row.update(_named(naming))
     return ProgramFacts(_table(module, number, rows), kind)
+
+
+def _phase(row: dict[str, object]) -> str | None:
+    phase = row.get("phase")
+    return None if phase is None else str(phase)
+
+
+def _named(naming: Naming) -> dict[str, object]:
+    return {
+        "label": naming.label or None,
+        "pattern": naming.pattern or None,
+        "layer": naming.layer or None,
+        "parameters": ", ".join(naming.parameters) or None,
+        "parameter": naming.parameter or None,
+    }
 
 
 @contextmanager
