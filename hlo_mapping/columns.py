@@ -87,7 +87,11 @@ FACTS = pa.schema(
         column("bytes_note", pa.string(), "why the two bounds differ; null where they do not"),
         column("cost_source", WORD, "how the bytes were counted: shapes, fusion_body, slice, in_place, library, unknown"),
         column("dot_type", WORD, "operand types, accumulation and result of its dot or convolution, as 'bf16,bf16->f32'; null without one"),
-        column("label", pa.string(), "what a person calls it: its parameters or its scope; a detail in parentheses is nobody's name; null without"),
+        column(
+            "label",
+            pa.string(),
+            "its name to a person: of its parameters or scope, or in parentheses its detail; null without",
+        ),
         column("pattern", pa.string(), "the label with stars for the numbers of layers, which the same work of all layers shares"),
         column("layer", WORD, "the layer it is of, by its names or its dataflow, as layers[3]; null outside of layers, or unknown"),
         column("parameters", pa.string(), "entry parameters that it reads or updates, as they were passed, weights first; null without"),

@@ -48,8 +48,7 @@ HLO_MAPPING: dict[str, str] = {
     "phases.py": f"{VALUES} dataflow.py costs/ classification/",
     "program_evidence.py": f"{VALUES} dataflow.py costs/ classification/",
     "program_kind.py": f"{VALUES} classification/ program_evidence.py",
-    "facts.py": f"{VALUES} columns.py dump/ dataflow.py costs/ classification/ launch_costs.py phases.py program_kind.py naming/"
-    " | pyarrow",
+    "facts.py": f"{VALUES} columns.py dump/ dataflow.py costs/ classification/ launch_costs.py phases.py program_kind.py naming/ | pyarrow",
     "summary.py": f"{VALUES} dump/ dots.py skeleton.py classification/ facts.py",
     "__init__.py": "classification/overrides.py classification/reasons.py classification/roles.py columns.py costs/floor.py"
     " dataflow.py dots.py dump/anonymous.py dump/debug_options.py dump/files.py dump/index.py dump/program.py errors.py facts.py"

@@ -15,9 +15,9 @@ from itertools import takewhile
 from hlo_mapping.classification.evidence import INPUT, STATE, WEIGHT
 from hlo_mapping.classification.rules import Launch, Verdict
 from hlo_mapping.dataflow import Graph
-from hlo_mapping.opcodes import VIEWS
 from hlo_mapping.naming.layers import Layer, Layers, find_layers
 from hlo_mapping.naming.paths import Path, argument_path, dotted, has_name, is_argument, owner, scope_path, without_root
+from hlo_mapping.opcodes import VIEW_OPCODES
 
 MUCH = 0.25
 """Of several parameters that a launch works on, those of this part of the largest one's bytes stand in its name."""
@@ -205,7 +205,7 @@ def _readers(graph: Graph, launch: Launch) -> list[int]:
         for user in graph.users[waiting.pop()]:
             if graph.kernel[user] >= 0:
                 found.add(graph.kernel[user])
-            elif graph.ops[user] in VIEWS:
+            elif graph.ops[user] in VIEW_OPCODES:
                 waiting.append(user)
     return sorted(found)
 
@@ -242,10 +242,7 @@ def joined_name(paths: list[Path]) -> str:
         return dotted(paths[0])
     same = tuple(parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False)))
     rests = [dotted(path[len(same) :]) for path in paths]
-    if len(rests) > MOST_NAMED or not all(rests):
-        inside = f"{len(paths)} parameters"
-    else:
-        inside = ", ".join(rests)
+    inside = ", ".join(rests) if len(rests) <= MOST_NAMED and all(rests) else f"{len(paths)} parameters"
     return f"{dotted(same)}.{{{inside}}}" if same else f"{{{inside}}}"
 
 

@@ -23,7 +23,9 @@ _MADE_BY_JAX = re.compile(
     r"|custom_[jv][jv]p_call(?:_jaxpr)?|body_fun|cond_fun|main|true_fun|false_fun"
 )
 """Components that JAX puts into the stack itself, for control flow and calls."""
-_LEAVES = frozenset("kernel weight weights w W bias b scale embedding embeddings gamma beta value raw_value".split())
+_LEAVES = frozenset(
+    {"kernel", "weight", "weights", "w", "W", "bias", "b", "scale", "embedding", "embeddings", "gamma", "beta", "value", "raw_value"}
+)
 """Names of the arrays of a layer, which say less than the layer's own."""
 
 
