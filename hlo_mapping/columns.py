@@ -95,7 +95,10 @@ FACTS = pa.schema(
         column("pattern", pa.string(), "the label with stars for the numbers of layers, which the same work of all layers shares"),
         column("layer", WORD, "the layer it is of, by its names or its dataflow, as layers[3]; null outside of layers, or unknown"),
         column("parameters", pa.string(), "entry parameters that it reads or updates, as they were passed, weights first; null without"),
-        column("parameter", pa.string(), "the parameters that it is mostly about, as one name; null without"),
+        column(
+            "parameter", pa.string(), "the parameters it is mostly about, as one name with stars for the numbers of layers; null without"
+        ),
+        column("scope", pa.string(), "the named scopes around it, outermost first, with stars for the numbers of layers; null without"),
         column("op_name", pa.string(), "the framework's name of the operation; null where the dump has none"),
         column("source_file", pa.string(), "file of the line it came from; null where the dump has none"),
         column("source_line", pa.int64(), "line in that file"),

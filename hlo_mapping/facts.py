@@ -87,6 +87,7 @@ def _named(naming: Naming) -> dict[str, object]:
         "layer": naming.layer or None,
         "parameters": ", ".join(naming.parameters) or None,
         "parameter": naming.parameter or None,
+        "scope": naming.scope or None,
     }
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_report import saving
+from nsys_report.analysis.rollup.dimensions import DIMENSIONS
 from nsys_report.analysis.roofline.ceilings import parse_overrides
 from nsys_report.columns import ACTIVITY_TABLE, EXECUTION_TABLE
+from nsys_report.errors import UsageError
 from nsys_report.plots import Plots
 from nsys_report.reports.build import TOP
 from nsys_report.reports.model import Report
@@ -139,6 +141,20 @@ class Analysis(Session):
         from nsys_report.analysis.whatif import parse_scenarios, what_if
 
         return frame(what_if(self.results, parse_scenarios(scenarios)))
+
+    def rollup(self, by: str = "name", *, nested: bool = False) -> pd.DataFrame:
+        """A typical step summed up by name, scope, source, layer, parameter, class, opcode or phase: a row per program and group.
+
+        With `nested` there are rows for groups of groups too, and for each instruction. Raises UsageError for another word.
+
+        >>> a.module("jit_decode_step").rollup("source")["group"].iloc[0]
+        'workloads.py:110'
+        """
+        from nsys_report.analysis.rollup.tree import rollup_table
+
+        if by not in DIMENSIONS:
+            raise UsageError(f"there is no roll-up by {by!r}", f"there are {', '.join(DIMENSIONS)}", "unknown-rollup")
+        return frame(rollup_table(self.results.work, by, self.results.ceilings, nested=nested))
 
     def module(self, name: str) -> Analysis:
         """The analysis of the programs of that name, or name#number. Raises UsageError where none ran.

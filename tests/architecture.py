@@ -58,7 +58,7 @@ HLO_MAPPING: dict[str, str] = {
 }
 """HLO alone: knows nothing of captures, commands or pages."""
 
-ANALYSIS = "analysis/arrays/ analysis/times/ analysis/roofline/ analysis/idle/ analysis/structure/ analysis/budget/"
+ANALYSIS = "analysis/arrays/ analysis/times/ analysis/roofline/ analysis/idle/ analysis/structure/ analysis/budget/ analysis/rollup/"
 """What is computed, from the columns up to the budget."""
 
 NSYS_REPORT: dict[str, str] = {
@@ -81,6 +81,7 @@ NSYS_REPORT: dict[str, str] = {
     "analysis/idle/": "hlo_mapping/__init__.py analysis/arrays/ analysis/times/ | numpy pyarrow",
     "analysis/structure/": "hlo_mapping/__init__.py analysis/arrays/ analysis/times/ analysis/roofline/ analysis/idle/ | numpy pyarrow",
     "analysis/budget/": "hlo_mapping/__init__.py analysis/arrays/ analysis/times/ analysis/roofline/ analysis/idle/ | numpy pyarrow",
+    "analysis/rollup/": "hlo_mapping/__init__.py analysis/arrays/ analysis/roofline/ analysis/budget/ | numpy pyarrow",
     "analysis/": f"hlo_mapping/__init__.py errors.py joined.py {ANALYSIS} | pyarrow",
     "findings/": "hlo_mapping/__init__.py units.py fact.py capture/health.py joined.py analysis/ analysis/arrays/ analysis/times/"
     " analysis/idle/ | numpy pyarrow",
@@ -112,8 +113,8 @@ NSYS_REPORT: dict[str, str] = {
     "reports/terminal_page.py": "units.py findings/model.py reports/model.py | rich",
     # What builds chooses what is shown.
     "reports/": "hlo_mapping/__init__.py units.py fact.py paths.py capture/model.py capture/health.py capture/health_items.py"
-    " capture/survey.py analysis/ analysis/times/ analysis/roofline/ analysis/budget/ findings/ session.py comparison/model.py history/"
-    " counters/ profiling/gpu.py profiling/passes.py profiling/record.py serving/ | numpy pyarrow",
+    " capture/survey.py analysis/ analysis/times/ analysis/roofline/ analysis/budget/ analysis/rollup/ findings/ session.py"
+    " comparison/model.py history/ counters/ profiling/gpu.py profiling/passes.py profiling/record.py serving/ | numpy pyarrow",
     "reports/pictures/": "units.py joined.py analysis/roofline/ceilings.py session.py reports/ reports/arrays.py reports/lanes.py"
     " | numpy pyarrow",
     "reports/figures/": "units.py reports/palette.py reports/scales.py reports/export.py reports/pictures/model.py | matplotlib numpy",
@@ -128,8 +129,8 @@ NSYS_REPORT: dict[str, str] = {
     "version.py": "",
     "saving.py": "version.py errors.py columns.py session.py reports/model.py reports/export.py reports/markdown.py reports/"
     " reports/html/ reports/perfetto/ | pyarrow",
-    "notebook.py": "saving.py columns.py analysis/ analysis/roofline/ceilings.py findings/ pipeline.py session.py"
-    " selection.py reports/model.py reports/ reports/html/ reports/pictures/build.py plots.py | pandas pyarrow",
+    "notebook.py": "saving.py errors.py columns.py analysis/ analysis/roofline/ceilings.py analysis/rollup/ findings/ pipeline.py"
+    " session.py selection.py reports/model.py reports/ reports/html/ reports/pictures/build.py plots.py | pandas pyarrow",
     "anonymize/": "hlo_mapping/__init__.py errors.py scratch.py capture/ notebook.py | numpy pyarrow",
     "assertions/": "hlo_mapping/__init__.py errors.py units.py analysis/arrays/schemas.py analysis/budget/parts.py findings/slugs.py"
     " session.py reports/markdown.py reports/ | pyarrow",

@@ -41,7 +41,9 @@ class Naming:
     parameters: tuple[str, ...] = ()
     """The entry parameters that it reads or updates as they were passed, weights first, then by size."""
     parameter: str = ""
-    """Those of them that it is mostly about, as one name."""
+    """Those of them that it is mostly about, as one name, with stars for the numbers of layers."""
+    scope: str = ""
+    """The named scopes around it, from the outermost, with slashes between them and stars for the numbers of layers."""
 
 
 @dataclass(slots=True)
@@ -54,6 +56,8 @@ class _Seen:
     layer: Layer | None = None
     is_own: bool = False
     """Whether names say its layer, or that it is outside of all layers: where some scopes number layers, the others are outside."""
+    is_under_root: bool = False
+    """Whether its scope began with the common root."""
     is_cache: bool = False
     """Whether it is called after a cache, whose numbers are not those of layers."""
 
@@ -68,15 +72,19 @@ def name_launches(
     paths = _argument_paths(graph)
     scopes = [() if is_argument(name) else scope_path(name) for name in op_names]
     root = _common_root(scopes, {part for path in paths.values() for part in path})
-    scopes = [scope[1:] if scope[:1] == (root,) else scope for scope in scopes]
+    under_root = [scope[:1] == (root,) for scope in scopes]
+    scopes = [scope[1:] if under else scope for scope, under in zip(scopes, under_root, strict=True)]
     layers = find_layers([*paths.values(), *scopes])
     seen = [_look(launch, verdict, scope, paths, layers) for launch, verdict, scope in zip(launches, verdicts, scopes, strict=True)]
     in_scopes = bool(find_layers(scopes).families)
-    for one in seen:
+    for one, under in zip(seen, under_root, strict=True):
+        one.is_under_root = under
         one.layer = _own_layer(one, layers, paths)
         one.is_own = one.layer is not None or (bool(one.main) and not one.is_cache) or (in_scopes and bool(one.scope))
     _pass_on(launches, seen, phases)
-    return [_naming(graph, one, verdict, paths, layers) for one, verdict in zip(seen, verdicts, strict=True)]
+    return [
+        _naming(graph, one, verdict, paths, layers, root if one.is_under_root else "") for one, verdict in zip(seen, verdicts, strict=True)
+    ]
 
 
 def _argument_paths(graph: Graph) -> dict[int, Path]:
@@ -210,11 +218,13 @@ def _readers(graph: Graph, launch: Launch) -> list[int]:
     return sorted(found)
 
 
-def _naming(graph: Graph, one: _Seen, verdict: Verdict | None, paths: dict[int, Path], layers: Layers) -> Naming:
+def _naming(graph: Graph, one: _Seen, verdict: Verdict | None, paths: dict[int, Path], layers: Layers, root: str) -> Naming:
     main, layer = [paths[n] for n in one.main], one.layer
     label, pattern = (_label(one, verdict, [owner(path) for path in main], layers, starred) for starred in (False, True))
     names = tuple(_passed(graph, n) for n in one.parameters)
-    return Naming(label, pattern, layer.name if layer is not None else "", names, joined_name(main) if main else "")
+    called = joined_name(list(dict.fromkeys(map(layers.starred, main)))) if main else ""
+    scope = "/".join(filter(None, (root, *layers.starred(one.scope))))
+    return Naming(label, pattern, layer.name if layer is not None else "", names, called, scope)
 
 
 def _label(one: _Seen, verdict: Verdict | None, main: list[Path], layers: Layers, starred: bool) -> str:

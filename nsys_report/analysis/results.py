@@ -14,6 +14,7 @@ from nsys_report.analysis.idle.causes import CODES
 from nsys_report.analysis.idle.host_gap import gap_parts, host_gaps
 from nsys_report.analysis.idle.host_phases import host_phases
 from nsys_report.analysis.idle.idle_times import IdleTime, idle_times
+from nsys_report.analysis.rollup.work import typical_work
 from nsys_report.analysis.roofline.ceilings import Ceilings
 from nsys_report.analysis.roofline.classes import class_times, classes_table, details_table
 from nsys_report.analysis.roofline.compute import compute_types, fact_dots, nanoseconds_per_flop
@@ -81,6 +82,8 @@ class AnalysisResults:
     """Schema roofline.ROOFLINE."""
     precision: pa.Table
     """Schema precision.PRECISION."""
+    work: pa.Table
+    """Schema work.WORK: what a typical step runs, by instruction, which roll-ups sum up."""
     joined_share: float | None
     """Share of the kernel time joined with confidence 0.5 or more, autotuning left out; None without kernels."""
     view: View
@@ -100,7 +103,8 @@ def compute_results(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
     dots = fact_dots(joined)
     types = compute_types(joined, dots)
     stored = weight_types(joined)
-    budgets = budget(view, costs, same, times, idle, busy, ceilings, nanoseconds_per_flop(types, ceilings))
+    per_flop = nanoseconds_per_flop(types, ceilings)
+    budgets = budget(view, costs, same, times, idle, busy, ceilings, per_flop)
     budget_rows, steps = budget_tables(view, budgets, tokens_per_execution(view, costs, same, stored), cache_types(view))
     gaps = gap_parts(view, idle)
     classes = classes_table(view, costs, same, times, ceilings)
@@ -133,6 +137,7 @@ def compute_results(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
         block_spans=repeating.spans,
         roofline=roofline_table(instructions, classes, types, ceilings),
         precision=precision_table(instructions, dots, types, ceilings),
+        work=typical_work(view, costs, budgets, ceilings, per_flop),
         joined_share=joined_share(coverage),
         view=view,
         idle=idle,

@@ -11,6 +11,7 @@ import click
 from hlo_mapping import KERNEL_CLASSES
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+ROLLUPS = ("name", "scope", "source", "layer", "parameter", "class", "opcode", "phase")
 
 
 class PathType(click.Path):
@@ -97,3 +98,9 @@ def narrowing_options(command: Decorated) -> Decorated:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def rollup_option(command: Decorated) -> Decorated:
+    """--rollup BY: by what the terminal and Markdown sum up what runs."""
+    about = "Sum up what runs by this; --json, --csv and --html have all of them."
+    return click.option("--rollup", type=click.Choice(ROLLUPS), default="name", show_default=True, help=about)(command)

@@ -18,6 +18,7 @@ from nsys_report.cli.options import (
     narrowing_options,
     ncu_option,
     role_options,
+    rollup_option,
     what_if_option,
 )
 from nsys_report.cli.outputs import OUTPUTS, Finished, Output
@@ -49,6 +50,7 @@ def output_options(command: Any) -> Any:
 @what_if_option
 @ncu_option
 @narrowing_options
+@rollup_option
 @output_options
 @click.option("--show-paths", is_flag=True, help="Show paths of source files whole, and not from their package or project on.")
 @click.option("--min-coverage", metavar="SHARE", type=ShareType(), help="Exit 3 where less of the kernel time is joined with confidence.")
@@ -65,6 +67,7 @@ def command(
     modules: tuple[str, ...],
     executions: tuple[int, ...],
     classes: tuple[str, ...],
+    rollup: str,
     show_paths: bool,
     min_coverage: float | None,
     **paths: Path | None,
@@ -102,7 +105,7 @@ def command(
         }
         analysis = _analyze(capture, dump, known | {"what_if": scenarios}, f"{name}: " if len(captures) > 1 else "")
         analyses[name] = selection.narrow(analysis)
-    report = build_report([a.named(name) for name, a in analyses.items()], f"nsys-report {__version__}", top or None)
+    report = build_report([a.named(name) for name, a in analyses.items()], f"nsys-report {__version__}", top or None, rollup)
     deliver(Finished(report, analyses), wanted)
     _gate(analyses, min_coverage)
     return 0

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from nsys_report.fact import Fact
 from nsys_report.findings.explained import explained
-from nsys_report.reports import budget_page, capture_sections, counters_page, notices, program_details, programs, what_if_page
+from nsys_report.reports import budget_page, capture_sections, counters_page, notices, program_details, programs, rollup_page, what_if_page
 from nsys_report.reports.model import Part, Report, Section, Table
 from nsys_report.reports.present import Record, of_few
 from nsys_report.units import count, duration, share, size, things
@@ -42,15 +42,19 @@ TOP = 12
 """Rows of long tables on short pages, where the reader does not say."""
 
 
-def build_report(sessions: Sequence[Session], made_by: str, top: int | None = TOP) -> Report:
-    """The report on one or several captures; `top` rows of long tables stand on short pages, None for all."""
-    return Report(tuple(build_part(s, top) for s in sessions), capture_sections.summary(sessions) if len(sessions) > 1 else None, made_by)
+def build_report(sessions: Sequence[Session], made_by: str, top: int | None = TOP, rollup: str = rollup_page.DEFAULT) -> Report:
+    """The report on one or several captures; `top` rows of long tables stand on short pages, None for all.
+
+    `rollup` is the dimension (analysis.rollup.dimensions) by which short pages sum up what runs.
+    """
+    summary = capture_sections.summary(sessions) if len(sessions) > 1 else None
+    return Report(tuple(build_part(s, top, rollup) for s in sessions), summary, made_by)
 
 
-def build_part(session: Session, top: int | None = TOP) -> Part:
+def build_part(session: Session, top: int | None = TOP, rollup: str = rollup_page.DEFAULT) -> Part:
     """What the report says of one capture."""
     sections = [
-        *_program_sections(session, top),
+        *_program_sections(session, top, rollup),
         *capture_sections.kernel_sections(session, top),
         *counters_page.counters_sections(session.counters, top),
         *capture_sections.coverage_sections(session),
@@ -69,7 +73,7 @@ def build_part(session: Session, top: int | None = TOP) -> Part:
     )
 
 
-def _program_sections(session: Session, top: int | None) -> Iterable[Section]:
+def _program_sections(session: Session, top: int | None, rollup: str) -> Iterable[Section]:
     modules = session.results.modules
     if not len(modules):
         return
@@ -77,7 +81,7 @@ def _program_sections(session: Session, top: int | None) -> Iterable[Section]:
     lines = (f"{things(hidden, 'more program')} without a section of their own (--module NAME gives one).",) if hidden else ()
     yield Section("modules", "Programs", lines, tables=(programs.modules_table(modules, top),))
     for record in shown:
-        yield _program(session, record, top)
+        yield _program(session, record, top, rollup)
 
 
 def worth_a_section(session: Session) -> tuple[list[dict[str, Any]], int]:
@@ -96,7 +100,7 @@ def worth_a_section(session: Session) -> tuple[list[dict[str, Any]], int]:
     return shown, len(records) - len(shown)
 
 
-def _program(session: Session, record: Record, top: int | None) -> Section:
+def _program(session: Session, record: Record, top: int | None, rollup: str) -> Section:
     """One program: its times, its classes, its instructions."""
     results = session.results
     classes, instructions = (programs.of_module(t, record) for t in (results.classes, results.instructions))
@@ -109,6 +113,7 @@ def _program(session: Session, record: Record, top: int | None) -> Section:
             programs.classes_table(classes, _total(record, classes, results.ceilings)),
             programs.details_table(programs.of_module(results.details, record)),
             programs.phases_table(programs.of_module(results.phases, record)),
+            *rollup_page.rollup_tables(results, record, top, rollup),
             programs.instructions_table(instructions, top),
         ]
     elif len(kernels := programs.of_module(results.kernels, record)):

@@ -64,6 +64,7 @@ CLASSES = (Show("kernel_class", "class"), *_FIGURES, *_FLOORS, *_PARTS)
 DETAILS = (Show("kernel_class", "class"), Show("class_detail", "detail"), *_FIGURES, *_FLOORS, *_PARTS)
 INSTRUCTIONS = (
     Show("hlo_instruction", "instruction", unit="name"),
+    Show("label", "called", 3, "name"),
     Show("kernel_class", "class"),
     Show("class_detail", "detail", 6),
     *_FIGURES,
@@ -72,6 +73,8 @@ INSTRUCTIONS = (
     Show("opcode", "opcode", 9),
     Show("match_method", "match", 9),
     Show("match_confidence", "confidence", 9),
+    Show("layer", "layer", 10),
+    Show("parameters", "parameters", 10, "name"),
     Show("op_name", "operation", 10, "name"),
     Show("source_file", "file", 10, "name"),
     Show("source_line", "line", 10, "number"),
@@ -185,7 +188,7 @@ def instructions_table(instructions: pa.Table, top: int | None) -> Table:
     """One program's instructions, most time first; `top` of them on short pages."""
     own = {"hlo_instruction": _instruction_name, "kernel_class": _class_name}
     phased = instructions["phase"].null_count < len(instructions)
-    shows = (*INSTRUCTIONS[:3], Show("phase", "phase", 5), *INSTRUCTIONS[3:]) if phased else INSTRUCTIONS
+    shows = (*INSTRUCTIONS[:4], Show("phase", "phase", 5), *INSTRUCTIONS[4:]) if phased else INSTRUCTIONS
     return present(instructions, shows, "instructions", "Instructions by time", marks=_doubts, words=own, lead=top)
 
 

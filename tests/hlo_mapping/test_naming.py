@@ -105,7 +105,8 @@ def test_a_program_of_two_layers() -> None:
         "exp.1": ("(elementwise)", "(elementwise)", None),
     }
     assert rows["dot.2"]["parameters"] == "params['layers'][1]['up']['kernel']"
-    assert rows["dot.2"]["parameter"] == "layers[1].up.kernel"
+    assert rows["dot.2"]["parameter"] == "layers[*].up.kernel"
+    assert rows["add.1"]["scope"] == "act"
     assert rows["add.1"]["parameters"] is None
 
 
