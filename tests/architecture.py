@@ -137,12 +137,14 @@ NSYS_REPORT: dict[str, str] = {
     "diffing.py": "version.py errors.py comparison/ reports/model.py reports/ reports/html/ notebook.py | pandas",
     "benching/": "errors.py history/ notebook.py",
     "__init__.py": "version.py profiling/window.py stepbench/benchmark.py notebook.py diffing.py",
+    "agents/": "hlo_mapping/__init__.py version.py errors.py reports/document.py reports/export.py reports/html/ notebook.py diffing.py"
+    " | mcp pydantic",
     "cli/": "hlo_mapping/__init__.py version.py errors.py paths.py units.py role_files.py capture/__init__.py capture/session.py"
     " capture/survey.py measuring/ analysis/roofline/ceilings.py analysis/whatif.py selection.py profiling/ serving/"
     " reports/model.py reports/export.py"
     " reports/csv_files.py reports/markdown.py reports/terminal_page.py reports/"
     " reports/pictures/ reports/figures/ reports/html/ reports/perfetto/ notebook.py anonymize/ assertions/ diffing.py"
-    " history/ benching/ | click rich",
+    " history/ benching/ agents/ | click rich",
     "__main__.py": "cli/app.py",
 }
 """Captures to reports, and the command line."""

@@ -25,6 +25,7 @@ COMMANDS = {
     "bench": ("nsys_report.cli.bench", "Run a file of cases: measure, compare, record."),
     "trend": ("nsys_report.cli.trend", "How figures moved over a history, and where their level changed."),
     "serve-profile": ("nsys_report.cli.serve_profile", "A served model under load: latencies, tokens a second, the server's calls."),
+    "mcp": ("nsys_report.cli.mcp", "Serve captures to assistants over the Model Context Protocol."),
     "check": ("nsys_report.cli.check", "What a capture can and cannot answer, and the flag that would mend it."),
     "modules": ("nsys_report.cli.modules", "What XLA compiled: the programs of a dump, their parameters and sizes."),
     "anonymize": ("nsys_report.cli.anonymize", "A copy of a capture and dump that may be attached to a public report."),

@@ -48,6 +48,14 @@ def hlo_texts(session: Session, room: int) -> Iterable[tuple[str, dict[str, str]
         yield title_of(record), texts
 
 
+def text_of(program: Program, name: str) -> str | None:
+    """An instruction of a program with what it calls, and what it came of where the dump has that; None without its HLO."""
+    if program.module is None or (text := hlo_text(program.module, name)) is None:
+        return None
+    origins = _origins(program, program.module)
+    return "\n".join((text, *origin_lines(origins, name))) if origins is not None else text
+
+
 def _origins(program: Program, module: Module) -> Origins | None:
     from hlo_mapping import find_origins, read_before
 
