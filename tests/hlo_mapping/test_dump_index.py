@@ -130,7 +130,7 @@ def test_one_broken_module_does_not_spoil_the_others(tmp_path: Path) -> None:
     assert index.load(1).problems == ()
     broken = index.load(2)
     assert (broken.module, broken.name) == (None, "g")
-    assert f"{tmp_path}/module_0002.g.gpu_after_optimizations.txt:4:18: the text ends inside instruction p" in broken.problems[0]
+    assert broken.problems[0].startswith("module_0002.g.gpu_after_optimizations.txt:4:18: the text ends inside instruction p")
     assert [t.kind for t in broken.thunks] == ["kCopy", "kCop"]
     assert not broken.has_thunk_metadata
 
