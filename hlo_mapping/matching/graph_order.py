@@ -4,31 +4,42 @@ from __future__ import annotations
 
 import numpy as np
 
+from hlo_mapping.matching.alike import Pieces, alike
 from hlo_mapping.matching.nested_graphs import bodies_in_place, nested_order
 
 MOST_BOUNDARIES = 64
 """How many places are tried at which the ids of nodes inside other nodes may begin."""
 
 
-def recorded_order(node: np.ndarray, launch_number: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """The order in which XLA recorded graph nodes, within each launch; `node`, `launch_number` and `codes` are in time order.
+def recorded_order(node: np.ndarray, launch_number: np.ndarray, codes: np.ndarray) -> np.ndarray | None:
+    """The order in which XLA recorded graph nodes, within each launch; `node`, `launch_number` and `codes` are in time order, in which
+    they stay where it is None.
 
     Node ids count up as nodes are recorded (the low half; the high half numbers the graph). A node that is itself a graph, as library
     calls are, leaves a gap in the ids, and what it holds is numbered after all others; it belongs into the gap, and start times say
     into which. In a launch over several graphs, as conditional nodes make, each body stands where it first began.
     """
     bounds = np.flatnonzero(np.diff(launch_number, prepend=-1, append=launch_number[-1] + 1))
-    order = np.arange(len(node))
+    order: np.ndarray | None = None
     if not ((node[1:] >= node[:-1]) | (launch_number[1:] != launch_number[:-1])).all() or (node < 0).any():
-        order = np.lexsort((np.where(node >= 0, node, order), launch_number))
-    known: dict[tuple[bytes, bytes], np.ndarray] = {}
-    first, last = node[order[bounds[:-1]]], node[order[bounds[1:] - 1]]
-    for n in np.flatnonzero((last - (first >> 32 << 32) + 1 != np.diff(bounds)) & (first >= 0)):
-        a, b = int(bounds[n]), int(bounds[n + 1])
-        key = ((node[a:b] - node[a:b].min()).tobytes(), codes[a:b].tobytes())
-        if key not in known:
-            known[key] = _order_of_one_launch(node[a:b])
-        order[a:b] = a + known[key]
+        order = np.lexsort((np.where(node >= 0, node, np.arange(len(node))), launch_number))
+    ends = (bounds[:-1], bounds[1:] - 1)
+    first, last = (node[at] if order is None else node[order[at]] for at in ends)
+    length = np.diff(bounds)
+    odd = (last - (first >> 32 << 32) + 1 != length) & (first >= 0)
+    if not odd.any():
+        return order
+    pieces = Pieces(bounds[:-1][odd], length[odd])
+    order = np.arange(len(node)) if order is None else order
+    pattern = alike(node - np.repeat(first, length), pieces, alike(codes, pieces))
+    _, example = np.unique(pattern, return_index=True)
+    parts = [slice(a, a + n) for a, n in zip(pieces.first[example].tolist(), pieces.length[example].tolist(), strict=True)]
+    known = [_order_of_one_launch(node[part]) for part in parts]
+    begin = np.cumsum([0, *map(len, known)])
+    within = np.concatenate(known)
+    for group, at in pieces.blocks():
+        start, count = pieces.first[group], pieces.length[group]
+        order[at] = np.repeat(start, count) + within[at + np.repeat(begin[pattern[group]] - start, count)]
     return order
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,14 +11,17 @@ import pyarrow as pa
 from hlo_mapping.dump.index import DumpIndex
 from hlo_mapping.dump.program import Program
 from hlo_mapping.matching import confidence
-from hlo_mapping.matching.agreement import holds, same_module
+from hlo_mapping.matching.agreement import same_module
 from hlo_mapping.matching.align import align
+from hlo_mapping.matching.alike import Pieces, alike
 from hlo_mapping.matching.beam import Cutter
 from hlo_mapping.matching.calls import divide, neighbouring_calls
 from hlo_mapping.matching.candidates import Candidates, candidates
+from hlo_mapping.matching.judgements import Judgements
 from hlo_mapping.matching.names import AUTOTUNER
 from hlo_mapping.matching.plans import Plan, Plans, plan
 from hlo_mapping.matching.result import NONE, Annotations, JoinedExecution, LaunchJoin, completed
+from hlo_mapping.matching.said import SaidNames
 from hlo_mapping.matching.segments import Segment
 from hlo_mapping.matching.tokens import LaunchStream, Token, launch_streams
 
@@ -55,6 +58,8 @@ class _Undivided:
 
 MOST_PAUSES = 64
 """Executions of a pattern whose pauses are looked at."""
+TRIAL = -2
+"""The label of launches of the autotuner's trial runs; -1 is that of launches without annotation."""
 
 
 class _Join:
@@ -63,127 +68,105 @@ class _Join:
     def __init__(self, rows: int, tokens: tuple[Token, ...], plans: Plans, annotations: Annotations) -> None:
         self.tokens, self.plans, self.annotations = tokens, plans, annotations
         self.cutter = Cutter([p.automaton for p in plans.plans])
-        self.execution = np.full(rows, NONE, np.int64)
-        self.instruction = np.full(rows, NONE, np.int64)
-        self.method = np.full(rows, NONE, np.int8)
-        self.confidence = np.full(rows, np.nan)
-        self.first_part = np.ones(rows, bool)
+        self.judged = Judgements(rows, plans)
         self.executions: list[JoinedExecution] = []
-        self.codes: dict[tuple[int, str], int] = {}
         self.of_annotated: dict[int, int] = {}
         self.cut_off: dict[object, tuple[bool, int]] = {}
-        self.judged: dict[object, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float | None]] = {}
         self.undivided: dict[object, _Undivided] = {}
-        self.unwritten: dict[object, list[np.ndarray]] = {}
-        self.placed: list[np.ndarray] = []
-        self.named: dict[int, list[np.ndarray]] = {}
+        self.said = SaidNames(annotations, plans, self.judged)
         self.autotuner = np.array([t.kind == "kernel" and bool(AUTOTUNER.search(t.name)) for t in tokens] + [False], bool)
+        self.program_of = np.array(annotations.programs, np.int64)
+        modules: dict[str, int] = {}
+        self.module_of = np.array([modules.setdefault(m, len(modules)) for m in annotations.modules], np.int64)
 
     def run(self, streams: Iterable[LaunchStream]) -> LaunchJoin:
         repeats = []
         for stream in streams:
             self.stream(stream)
             repeats.append(stream.repeats)
-        self.settle()
+        self.said.write()
         for key, pattern in self.undivided.items():
             self.divide(key, pattern)
         for pairs in repeats:
-            for values in (self.execution, self.instruction, self.method, self.confidence):
-                values[pairs[:, 0]] = values[pairs[:, 1]]
+            self.judged.repeat(pairs[:, 0], pairs[:, 1])
         self.annotate_rest()
+        found = self.judged
         return LaunchJoin(
-            completed(self.executions), self.execution, self.instruction, tuple(self.codes), self.method, self.confidence, self.first_part,
-            self.plans.programs, (),
+            completed(self.executions), found.execution, found.instruction, tuple(found.codes), found.method, found.confidence,
+            found.first_part, self.plans.programs, (),
         )  # fmt: skip
 
     def stream(self, stream: LaunchStream) -> None:
         """Splits a stream into runs under one annotation, of trial runs, and without annotation."""
-        known = self.annotations.execution[stream.rows]
+        label = self.annotations.execution[stream.rows]
         trial = self.annotations.autotuning[stream.rows]
-        label = np.where(known >= 0, known, np.where(trial, -3, -2))
-        bounds = np.flatnonzero(np.diff(label, prepend=label[0] - 1 if len(label) else 0, append=-9))
-        runs: dict[int, list[slice]] = {}
-        for a, b, what in zip(bounds[:-1].tolist(), bounds[1:].tolist(), label[bounds[:-1]].tolist(), strict=True):
-            if what >= 0:
-                runs.setdefault(what, []).append(slice(a, b))
-            elif what == -3:
-                self.mark_autotuning(stream.rows[a:b])
+        if trial.any():
+            label = np.where((label < 0) & trial, TRIAL, label)
+        bounds = np.flatnonzero(np.diff(label, prepend=label[0] - 1 if len(label) else 0, append=TRIAL - 1))
+        begin, end = bounds[:-1], bounds[1:]
+        what = label[begin]
+        for n in np.flatnonzero(what < 0).tolist():
+            if what[n] == TRIAL:
+                self.mark_autotuning(stream.rows[begin[n] : end[n]])
             else:
-                self.blind(stream, a, b)
-        said = self.annotations.instruction[stream.rows]
-        says = bool((said >= 0).any())
-        for execution, places in runs.items():
-            rows, codes = (_together(column, places) for column in (stream.rows, stream.codes))
-            self.annotated(rows, codes, stream.thread, execution)
-            if says and ((names := _together(said, places)) >= 0).any():
-                self.named.setdefault(self.annotations.programs[execution], []).append(rows[names >= 0])
+                self.blind(stream, int(begin[n]), int(end[n]))
+        named = what >= 0
+        if named.any():
+            self.annotated(stream, Pieces(begin[named], (end - begin)[named]), what[named])
 
-    def annotated(self, rows: np.ndarray, codes: np.ndarray, thread: int | None, execution: int) -> None:
-        module, number = self.annotations.modules[execution], self.annotations.programs[execution]
+    def annotated(self, stream: LaunchStream, pieces: Pieces, what: np.ndarray) -> None:
+        """The executions of a stream of which XLA's ranges tell: pieces of it, each of the annotated execution `what`."""
+        which, pieces, rows, codes = _together(stream, pieces, what)
+        number = self.program_of[which]
+        pattern = alike(codes, pieces, number, self.module_of[which])
+        said = self.annotations.instruction[rows] if self.annotations.instructions else None
+        members = np.split(np.argsort(pattern, kind="stable"), np.cumsum(np.bincount(pattern))[:-1])
+        found: list[JoinedExecution | None] = [None] * len(which)
+        keys = []
+        for same in members:
+            first = pieces.first[same[0]]
+            launched = codes[first : first + pieces.length[same[0]]]
+            key, execution, program = self.alike(launched, stream.thread, int(which[same[0]]))
+            keys.append(key)
+            for one in same.tolist():
+                found[one] = execution
+                if program is not None:  # a dump's program that fits badly is the one all the same if it has what ranges name
+                    part = slice(pieces.first[one], pieces.first[one] + pieces.length[one])
+                    known = self.said.knows(program, said[part] if said is not None else np.empty(0, np.int64))
+                    found[one] = replace(execution, program=program) if known else execution
+        numbers = np.arange(len(which)) + len(self.executions)
+        self.executions += [execution for execution in found if execution is not None]
+        self.of_annotated.update(zip(which.tolist(), numbers.tolist(), strict=True))
+        self.judged.write(rows, pieces, numbers, keys, pattern)
+        if said is not None and (said >= 0).any():
+            self.said.keep(rows, said, pieces, number)
+
+    def alike(self, codes: np.ndarray, thread: int | None, annotated: int) -> tuple[object | None, JoinedExecution, Program | None]:
+        """Of annotated executions that launched the same: the key of their judgement, None where there is none, and what they are.
+
+        The third value is a program of the dump that has their name and number, and does not fit them.
+        """
+        module, number = self.annotations.modules[annotated], self.annotations.programs[annotated]
         program = self.plans.programs.get(number)
         if program is not None and program.name != module and not same_module(program.name, module):
             program = None
         at = self.plans.by_number.get(number) if program is not None else None
-        quality: float | None = None
-        cut_off, missing = False, 0
-        if at is not None:
-            key = (number, codes.tobytes())
-            if key not in self.judged:
-                plan_ = self.plans.plans[at]
-                found = align(plan_.automaton, codes)
-                quality = self.quality(plan_, codes, found.steps, found.exact, found.extra, found.missing)
-                # XLA's range is evidence of its own: where the launches cannot be judged they are the annotated program's
-                sure = np.ones(plan_.schedule.end + 1, np.int64)
-                self.remember(key, plan_, codes, found.steps, 1.0 if quality is None else quality, sure, number)
-                self.cut_off[key] = found.cut_start or found.cut_end, found.missing
-            quality, (cut_off, missing) = self.judged[key][4], self.cut_off[key]
-            if quality is None or quality >= confidence.POOR_FIT:
-                self.unwritten.setdefault(key, []).append(rows)
-            elif not self.knows(program, self.annotations.instruction[rows]):
-                program = None
-        self.of_annotated[execution] = len(self.executions)
         named = number if number >= 0 else None
-        self.found(rows, JoinedExecution(module, named, program, "nvtx", 1.0, quality, not cut_off, thread, missing=missing))
-
-    def found(self, rows: np.ndarray, execution: JoinedExecution) -> None:
-        """One more execution, and its rows."""
-        self.placed.append(rows)
-        self.executions.append(execution)
-
-    def knows(self, program: Program | None, said: np.ndarray) -> bool:
-        """Whether a program has the instructions that annotations name: then it is the one, however badly its schedule fits."""
-        names = [self.annotations.instructions[c] for c in np.unique(said[said >= 0]).tolist()]
-        if program is None or program.module is None or not names:
-            return False
-        return sum(program.module.instruction(n) is not None for n in names) >= confidence.GOOD_FIT * len(names)
-
-    def settle(self) -> None:
-        """Writes what was found of the rows: of executions alike all at once, and where a range names the instruction, that one."""
-        if self.placed:
-            numbers = np.repeat(np.arange(len(self.placed)), [len(rows) for rows in self.placed])
-            self.execution[np.concatenate(self.placed)] = numbers
-        for key, parts in self.unwritten.items():
-            self.write(np.concatenate(parts), key, len(parts))
-        for number, parts in self.named.items():
-            self.name(number, np.concatenate(parts))
-
-    def name(self, number: int, rows: np.ndarray) -> None:
-        """Gives rows the instruction that a range names; but where the inner range was lost and the schedule knows better, that one."""
-        program = self.plans.programs.get(number)
-        known = list(self.codes)
-        pairs = self.annotations.instruction[rows] * (len(known) + 1) + self.instruction[rows] + 1
-        distinct, of_row = np.unique(pairs, return_inverse=True)
-        codes = []
-        for said, after in (divmod(pair, len(known) + 1) for pair in distinct.tolist()):
-            name = self.annotations.instructions[said]
-            inner = known[after - 1][1] if after > 0 else None
-            within = program is not None and program.module is not None and inner is not None and holds(program.module, name, inner)
-            codes.append(NONE if within else self.code(number, name))
-        named = np.array(codes, np.int64)[of_row]
-        chosen = rows[named >= 0]
-        self.instruction[chosen] = named[named >= 0]
-        self.method[chosen] = confidence.NVTX
-        self.confidence[chosen] = confidence.SURE[confidence.NVTX]
+        if at is None:
+            return None, JoinedExecution(module, named, program, "nvtx", 1.0, None, True, thread), None
+        key = (number, codes.tobytes())
+        if key not in self.judged.known:
+            plan_ = self.plans.plans[at]
+            found = align(plan_.automaton, codes)
+            quality = self.quality(plan_, codes, found.steps, found.exact, found.extra, found.missing)
+            # XLA's range is evidence of its own: where the launches cannot be judged they are the annotated program's
+            readings = np.ones(plan_.schedule.end + 1, np.int64)
+            self.judged.remember(key, plan_, codes, found.steps, 1.0 if quality is None else quality, readings)
+            self.cut_off[key] = found.cut_start or found.cut_end, found.missing
+        quality, (cut_off, missing) = self.judged.known[key].quality, self.cut_off[key]
+        fits = quality is None or quality >= confidence.POOR_FIT
+        execution = JoinedExecution(module, named, program if fits else None, "nvtx", 1.0, quality, not cut_off, thread, missing=missing)
+        return key if fits else None, execution, None if fits else program
 
     def blind(self, stream: LaunchStream, a: int, b: int) -> None:
         inside = stream.inside[a:b].copy()
@@ -191,12 +174,22 @@ class _Join:
         cut = self.cutter.cut(stream.codes[a:b], inside, stream.fresh[a:b] if stream.fresh is not None else None)
         rows = stream.rows[a:b]
         left = cut.steps < 0
+        keys: dict[object, int] = {}
+        found: list[tuple[int, int, int]] = []
+        before = len(self.executions)
         for segment in cut.segments:
-            if not self.segment(stream, a, segment, cut.steps):
+            key = self.segment(stream, a, segment, cut.steps)
+            if key is None:
                 left[segment.start : segment.end] = True
+            else:
+                found.append((segment.start, segment.end - segment.start, keys.setdefault(key, len(keys))))
+        if found:
+            first, length, which = np.array(found, np.int64).T
+            self.judged.write(rows, Pieces(first, length), np.arange(before, len(self.executions)), list(keys), which)
         self.leftovers(rows, stream.codes[a:b], left)
 
-    def segment(self, stream: LaunchStream, offset: int, segment: Segment, steps: np.ndarray) -> bool:
+    def segment(self, stream: LaunchStream, offset: int, segment: Segment, steps: np.ndarray) -> object | None:
+        """One more execution, unless it fits its program badly; the key of its judgement."""
         plan_ = self.plans.plans[segment.program]
         rows = stream.rows[offset + segment.start : offset + segment.end]
         codes = stream.codes[offset + segment.start : offset + segment.end]
@@ -206,17 +199,16 @@ class _Join:
         # a kernel or two in the middle of something else are no execution
         weak = segment.seen is False and segment.exact < confidence.WEAK
         key = (plan_.program.number, codes.tobytes(), mine.tobytes(), tied, segment.missing, weak)
-        if key not in self.judged:
+        if key not in self.judged.known:
             quality = None if weak else self.quality(plan_, codes, mine, segment.exact, segment.extra, segment.missing)
             readings = self.plans.readings(plan_, len(close))
-            self.remember(key, plan_, codes, mine, quality, readings, plan_.program.number)
+            self.judged.remember(key, plan_, codes, mine, quality, readings)
             if neighbouring_calls(plan_.automaton, mine):
                 self.undivided[key] = _Undivided(plan_, codes, mine.copy(), quality, readings)
-        quality = self.judged[key][4]
+        quality = self.judged.known[key].quality
         if quality is not None and quality < confidence.POOR_FIT:
-            return False
-        self.unwritten.setdefault(key, []).append(rows)
-        if key in self.undivided and stream.pauses is not None:
+            return None
+        if key in self.undivided:
             pattern = self.undivided[key]
             pattern.rows.append(rows)
             if len(pattern.pauses) < MOST_PAUSES:
@@ -224,8 +216,7 @@ class _Join:
         names = len({plan_.program.name, *(name for name, _ in tied)})
         fits = quality is not None and quality >= confidence.GOOD_FIT
         sure = (confidence.CUT[segment.seen] if fits else confidence.NO_EVIDENCE) / names
-        self.found(
-            rows,
+        self.executions.append(
             JoinedExecution(
                 plan_.program.name,
                 plan_.program.number,
@@ -240,7 +231,7 @@ class _Join:
                 segment.seen,
             ),
         )
-        return True
+        return key
 
     def divide(self, key: object, pattern: _Undivided) -> None:
         """Settles which launches belong to which of several neighbouring library calls, once all executions of a pattern are known."""
@@ -248,8 +239,8 @@ class _Join:
             return
         steps = divide(pattern.plan.automaton, pattern.codes, pattern.steps, np.median(np.stack(pattern.pauses), axis=0))
         if (steps != pattern.steps).any():
-            self.remember(key, pattern.plan, pattern.codes, steps, pattern.quality, pattern.readings, pattern.plan.program.number)
-            self.write(np.concatenate(pattern.rows), key, len(pattern.rows))
+            self.judged.remember(key, pattern.plan, pattern.codes, steps, pattern.quality, pattern.readings)
+            self.judged.rewrite(np.concatenate(pattern.rows), key, len(pattern.rows))
 
     def leftovers(self, rows: np.ndarray, codes: np.ndarray, left: np.ndarray) -> None:
         """Launches of no execution: those of a run that holds the autotuner's own helper kernels are its trials."""
@@ -261,35 +252,14 @@ class _Join:
                 self.mark_autotuning(rows[a:b])
 
     def mark_autotuning(self, rows: np.ndarray) -> None:
-        self.method[rows] = confidence.AUTOTUNING
+        self.judged.method[rows] = confidence.AUTOTUNING
 
     def quality(self, plan_: Plan, codes: np.ndarray, steps: np.ndarray, exact: int, extra: int, missing: int) -> float | None:
         return confidence.fit(exact, extra, missing, len(codes), confidence.free_launches(plan_.automaton, codes, steps))
 
-    def remember(
-        self, key: object, plan_: Plan, codes: np.ndarray, steps: np.ndarray, quality: float | None, readings: np.ndarray, number: int
-    ) -> None:
-        names = self.plans.instructions[number]
-        coded = np.array([self.code(number, n) if n is not None else NONE for n in names] + [NONE])
-        method, sure = confidence.judge(plan_.automaton, codes, steps, quality, readings)
-        instruction = coded[steps]
-        method = np.where(instruction < 0, NONE, method)
-        first = np.array([s.part == 0 for s in plan_.schedule.steps] + [True], bool)[steps]
-        first[1:] &= (steps[1:] != steps[:-1]) | (steps[1:] < 0)
-        self.judged[key] = (instruction, method.astype(np.int8), np.where(instruction < 0, np.nan, sure), first, quality)
-
-    def write(self, rows: np.ndarray, key: object, times: int) -> None:
-        """Writes a judgement over the rows of so many executions, one after another."""
-        instruction, method, sure, first, _ = self.judged[key]
-        for values, judged in ((self.instruction, instruction), (self.method, method), (self.confidence, sure), (self.first_part, first)):
-            values[rows] = np.tile(judged, times)
-
-    def code(self, number: int, name: str) -> int:
-        return self.codes.setdefault((number, name), len(self.codes))
-
     def annotate_rest(self) -> None:
         """Activities that are no launches of a program, copies to and from the host, still belong to the range around them."""
-        rest = (self.execution < 0) & (self.annotations.execution >= 0)
+        rest = (self.judged.execution < 0) & (self.annotations.execution >= 0)
         if not rest.any():
             return
         owner = self.annotations.execution
@@ -301,9 +271,18 @@ class _Join:
                 self.executions.append(JoinedExecution(module, number if number >= 0 else None, program, "nvtx", 1.0, None, True, None))
         lookup = np.full(max(self.of_annotated) + 1, NONE)
         lookup[list(self.of_annotated)] = list(self.of_annotated.values())
-        self.execution[rest] = lookup[owner[rest]]
+        self.judged.execution[rest] = lookup[owner[rest]]
 
 
-def _together(column: np.ndarray, places: list[slice]) -> np.ndarray:
-    """The parts of a column in some places, one after another."""
-    return column[places[0]] if len(places) == 1 else np.concatenate([column[place] for place in places])
+def _together(stream: LaunchStream, pieces: Pieces, what: np.ndarray) -> tuple[np.ndarray, Pieces, np.ndarray, np.ndarray]:
+    """The distinct values of `what` in order of first appearance, the piece of each, and the rows and codes that the pieces lie in."""
+    which, first, part = np.unique(what, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    if len(which) == len(what):
+        return what, pieces, stream.rows, stream.codes
+    rank = np.empty(len(which), np.int64)
+    rank[order] = np.arange(len(which))
+    sorting = np.argsort(rank[part], kind="stable")
+    length = np.bincount(rank[part], pieces.length).astype(np.int64)
+    at = np.concatenate([at for _, at in Pieces(pieces.first[sorting], pieces.length[sorting]).blocks()])
+    return which[order], Pieces(np.cumsum(length) - length, length), stream.rows[at], stream.codes[at]

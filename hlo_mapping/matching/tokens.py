@@ -6,7 +6,8 @@ order in which XLA recorded their nodes, each node once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -30,16 +31,14 @@ class Token:
     byte_count: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LaunchStream:
     """What one thread launched on one device.
 
     `rows` are row numbers of the activities table in launch order; `codes` the tokens; `inside` is true where a launch continues
     the graph launch of the one before, so that no execution can begin there. `fresh` is true where the thread put a host function on
     a stream since the launch before, as XLA does at the end of an execution; None where the thread never did.
-    `pauses` are the ns between the return of the call before and the beginning of this launch's; negative where unknown or within a
-    graph launch. `repeats` are (row, row of the same node earlier in
-    the same graph launch): iterations of a loop inside a graph.
+    `repeats` are (row, row of the same node earlier in the same graph launch): iterations of a loop inside a graph.
     """
 
     process_id: int | None
@@ -49,8 +48,18 @@ class LaunchStream:
     codes: np.ndarray
     inside: np.ndarray
     repeats: np.ndarray
+    activities: pa.Table = field(repr=False)
     fresh: np.ndarray | None = None
-    pauses: np.ndarray | None = None
+
+    @cached_property
+    def pauses(self) -> np.ndarray:
+        """The host's time between one launch call and the next, ns; negative where it is unknown or within a graph launch."""
+        begin = _numbers(self.activities.select(["launch_start_ns"]).take(self.rows), "launch_start_ns", -1)
+        end = _numbers(self.activities.select(["launch_end_ns"]).take(self.rows), "launch_end_ns", -1)
+        known = (begin[1:] >= 0) & (end[:-1] >= 0) & ~self.inside[1:]
+        pauses = np.full(len(begin), -1, np.int64)
+        pauses[1:] = np.where(known, np.maximum(begin[1:] - end[:-1], 0), -1)
+        return pauses
 
 
 def launch_streams(activities: pa.Table, host_functions: np.ndarray | None = None) -> tuple[tuple[Token, ...], tuple[LaunchStream, ...]]:
@@ -59,20 +68,21 @@ def launch_streams(activities: pa.Table, host_functions: np.ndarray | None = Non
     `host_functions` counts for each activity the host functions that its thread had put on streams before.
     """
     codes, tokens = _intern(activities)
-    wanted = np.flatnonzero(codes >= 0)
-    process = _numbers(activities, "process_id", -1)[wanted]
-    device = _numbers(activities, "device_id", -1)[wanted]
-    thread = _numbers(activities, "launch_thread", -1)[wanted]
-    launch = _numbers(activities, "launch_start_ns", -1)[wanted]
-    launch = np.where(launch < 0, _order_without_calls(activities, wanted, launch < 0), launch)
-    group = _group_codes(process, device, thread)
-    order = np.lexsort((launch, group)) if not _is_sorted(group, launch) else np.arange(len(wanted))
-    rows, group = wanted[order], group[order]
-    bounds = np.flatnonzero(np.diff(group, prepend=-1, append=-1))
+    rows = np.flatnonzero(codes >= 0)
+    places = [_numbers(activities, name, -1) for name in ("process_id", "device_id", "launch_thread")]
+    launch = _numbers(activities, "launch_start_ns", -1)[rows]
+    unknown = launch < 0
+    if unknown.any():
+        launch = np.where(unknown, _order_without_calls(activities, rows, unknown), launch)
+    group = _group_codes(rows, *places)
+    if group is not None or not (launch[1:] >= launch[:-1]).all():
+        order = np.lexsort((launch, group)) if group is not None else np.argsort(launch, kind="stable")
+        rows, launch, group = rows[order], launch[order], group[order] if group is not None else None
+    bounds = np.flatnonzero(np.diff(group, prepend=-1, append=-1)) if group is not None else np.array([0, len(rows)][: 1 + bool(len(rows))])
     streams = []
     for a, b in pairwise(bounds.tolist()):
-        stream = _stream(activities, rows[a:b], codes, launch[order[a:b]], process[order[a]], device[order[a]], thread[order[a]])
-        streams.append(replace(stream, fresh=_fresh(host_functions, stream.rows), pauses=_pauses(activities, stream)))
+        stream = _stream(activities, rows[a:b], codes, launch[a:b], *(int(place[rows[a]]) for place in places))
+        streams.append(replace(stream, fresh=_fresh(host_functions, stream.rows)))
     return tokens, tuple(streams)
 
 
@@ -86,23 +96,31 @@ def _order_without_calls(activities: pa.Table, rows: np.ndarray, unknown: np.nda
 def _stream(
     activities: pa.Table, rows: np.ndarray, codes: np.ndarray, launch: np.ndarray, process: int, device: int, thread: int
 ) -> LaunchStream:
-    node = (
-        _numbers(activities, "graph_node_id", -1)[rows]
-        if activities["graph_node_id"].null_count < len(activities)
-        else np.full(len(rows), -1)
-    )
     inside = np.zeros(len(rows), bool)
     repeats = np.empty((0, 2), np.int64)
-    if (node >= 0).any():
+    if activities["graph_node_id"].null_count < len(activities):
+        node = _numbers(activities, "graph_node_id", -1)[rows]
         inside[1:] = (launch[1:] == launch[:-1]) & (node[1:] >= 0) & (node[:-1] >= 0)
-        number = np.cumsum(~inside) - 1
-        order = recorded_order(node, number, codes[rows])
-        repeated = _repeats(node[order], number)
-        repeats = np.stack([rows[order[repeated >= 0]], rows[order[repeated[repeated >= 0]]]], 1)
-        rows, inside = rows[order][repeated < 0], inside[repeated < 0]
+        if inside.any():
+            rows, inside, repeats = _in_recorded_order(rows, inside, node, codes[rows])
     return LaunchStream(
-        process if process >= 0 else None, int(device), int(thread) if thread != -1 else None, rows, codes[rows], inside, repeats
+        process if process >= 0 else None, device, thread if thread != -1 else None, rows, codes[rows], inside, repeats, activities
     )
+
+
+def _in_recorded_order(
+    rows: np.ndarray, inside: np.ndarray, node: np.ndarray, codes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The rows, `inside` and `repeats` of a stream, each graph launch in the order in which its nodes were recorded."""
+    number = np.cumsum(~inside) - 1
+    order = recorded_order(node, number, codes)
+    repeated = _repeats(node if order is None else node[order], number)
+    if order is not None:
+        rows = rows[order]
+    if repeated is None:
+        return rows, inside, np.empty((0, 2), np.int64)
+    again = repeated >= 0
+    return rows[~again], inside[~again], np.stack([rows[again], rows[repeated[again]]], 1)
 
 
 def _fresh(host_functions: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
@@ -113,20 +131,10 @@ def _fresh(host_functions: np.ndarray | None, rows: np.ndarray) -> np.ndarray | 
     return grown if grown.any() else None
 
 
-def _pauses(activities: pa.Table, stream: LaunchStream) -> np.ndarray:
-    """The host's time from the end of one launch call to the beginning of the next, ns; negative where it is not known."""
-    begin = _numbers(activities.select(["launch_start_ns"]).take(stream.rows), "launch_start_ns", -1)
-    end = _numbers(activities.select(["launch_end_ns"]).take(stream.rows), "launch_end_ns", -1)
-    known = (begin[1:] >= 0) & (end[:-1] >= 0) & ~stream.inside[1:]
-    pauses = np.full(len(begin), -1, np.int64)
-    pauses[1:] = np.where(known, np.maximum(begin[1:] - end[:-1], 0), -1)
-    return pauses
-
-
-def _repeats(node: np.ndarray, launch_number: np.ndarray) -> np.ndarray:
-    """For each row the position of an earlier row of the same node in the same launch, or -1."""
+def _repeats(node: np.ndarray, launch_number: np.ndarray) -> np.ndarray | None:
+    """For each row the position of an earlier row of the same node in the same launch, or -1; None where there is no such row."""
     if ((node[1:] > node[:-1]) | (launch_number[1:] != launch_number[:-1]) | (node[1:] < 0)).all():
-        return np.full(len(node), -1)  # the usual case: ids rise within each launch
+        return None  # the usual case: ids rise within each launch
     order = np.lexsort((np.arange(len(node)), node, launch_number))
     same = (node[order][1:] == node[order][:-1]) & (launch_number[order][1:] == launch_number[order][:-1]) & (node[order][1:] >= 0)
     firsts = np.maximum.accumulate(np.where(np.concatenate([[True], ~same]), np.arange(len(node)), 0))
@@ -221,16 +229,12 @@ def _numbers(table: pa.Table, name: str, null: int) -> np.ndarray:
     return values
 
 
-def _group_codes(process: np.ndarray, device: np.ndarray, thread: np.ndarray) -> np.ndarray:
-    """A small code for each distinct (process, device, thread)."""
-    code = np.zeros(len(process), np.int64)
-    for part in (process, device, thread):
+def _group_codes(rows: np.ndarray, *places: np.ndarray) -> np.ndarray | None:
+    """A small code for each distinct combination of the places of rows; None where they have one place in common."""
+    code: np.ndarray | None = None
+    for place in places:
+        part = place[rows] if len(rows) < len(place) else place
         if len(part) and (part != part[0]).any():
             values, inverse = np.unique(part, return_inverse=True)
-            code = code * len(values) + inverse
+            code = inverse if code is None else code * len(values) + inverse
     return code
-
-
-def _is_sorted(group: np.ndarray, launch: np.ndarray) -> bool:
-    """Whether rows already stand by group and launch time."""
-    return bool(len(group) == 0 or ((group == group[0]).all() and (np.diff(launch) >= 0).all()))

@@ -125,7 +125,7 @@ def ordered(*ids: int) -> list[int]:
     """Node ids of one launch, given in time order, in recorded order."""
     nodes = np.array(ids) + GRAPH
     order = recorded_order(nodes, np.zeros(len(ids), np.int64), np.arange(len(ids)))
-    return (nodes[order] - GRAPH).tolist()
+    return (nodes[order if order is not None else slice(None)] - GRAPH).tolist()
 
 
 @pytest.mark.parametrize(
