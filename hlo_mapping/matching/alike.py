@@ -48,7 +48,7 @@ def alike(codes: np.ndarray, pieces: Pieces, *labels: np.ndarray) -> np.ndarray:
 
 
 def _hashes(codes: np.ndarray, pieces: Pieces, labels: tuple[np.ndarray, ...]) -> np.ndarray:
-    hashes = _mixed(pieces.length, np.uint64(len(labels)))
+    hashes = _mixed(pieces.length, np.zeros(1, np.uint64))
     for number, label in enumerate(labels):
         hashes += _mixed(label, hashes * np.uint64(2 * number + 3))
     for group, at in pieces.blocks():
@@ -59,7 +59,7 @@ def _hashes(codes: np.ndarray, pieces: Pieces, labels: tuple[np.ndarray, ...]) -
     return hashes
 
 
-def _mixed(values: np.ndarray, place: np.ndarray | np.uint64) -> np.ndarray:
+def _mixed(values: np.ndarray, place: np.ndarray) -> np.ndarray:
     """Well-spread 64-bit numbers of values at places."""
     a, b, c = _MULTIPLIERS
     mixed: np.ndarray = values.astype(np.uint64) * a + place * b
