@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from nsys_report.reports.html.page import render
 from tests.nsys_report import browser
-from tests.nsys_report.pages import html_of
+from tests.nsys_report.pages import analyzed, html_of, page_of
 from tests.nsys_report.test_timeline import timeline
 
 pytestmark = [
@@ -175,3 +176,73 @@ def test_what_is_in_view_is_a_table_too(decode: Any) -> None:
     shown = sum(int(((row.start_ns < high) & (row.start_ns + row.duration_ns > low)).sum()) for row in timeline("decode").rows)
     rows = "return document.querySelectorAll('.listing tbody tr').length"
     browser.until(lambda: decode.execute_script(rows) == min(shown, 300) or decode.execute_script(rows) > shown, "rows are there")
+
+
+def enter(driver: Any, text: str) -> None:
+    field = driver.find_element("id", "search")
+    field.clear()
+    field.send_keys(text)
+
+
+def test_one_search_finds_findings_instructions_source_and_words_and_lights_the_timeline(decode: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    enter(decode, "kv gather")
+    found = decode.execute_script("return [...document.querySelectorAll('.result')].map(e => [...e.children].map(c => c.textContent))")
+    kinds = {kind for kind, *_ in found}
+    assert {"finding", "instruction", "Classes"} <= kinds
+    lit = decode.execute_script(f"return [...{T}.matches].map(n => {T}.raw.looks[n][4].join(' '))")
+    assert lit and all("kv_gather" in facts for facts in lit)
+    enter(decode, "workloads.py:110")
+    names = "[...document.querySelectorAll('.result')].map(e => [e.children[0].textContent, e.children[1].textContent])"
+    found = decode.execute_script(f"return {names}")
+    place, first = next((at, name) for at, (kind, name) in enumerate(found) if kind == "instruction")
+    decode.find_element("id", "search").send_keys(*[Keys.ARROW_DOWN] * (place + 1), Keys.ENTER)
+    rows = [row for row in decode.find_elements("css selector", "tr.selected") if row.is_displayed()]
+    assert rows and all(first in row.text for row in rows)
+    assert not decode.find_element("id", "found").is_displayed()
+    browser.until(lambda: "q=workloads.py%3A110" in decode.execute_script("return location.hash"), "the address holds the search")
+    enter(decode, "no such thing")
+    assert decode.find_element("id", "results-count").text == "0 found; 0 marks lit in the timeline"
+    decode.find_element("id", "search").send_keys(Keys.ESCAPE)
+    assert decode.execute_script(f"return {T}.matches") is None
+
+
+def test_sorting_and_filters_come_back_with_the_address(chrome: Any, page: Path) -> None:
+    driver = opened(chrome, page)
+    table = "document.querySelector('#p0-s1 th[data-key=launches_per_execution]').closest('.tablebox')"
+    driver.execute_script(f"{table}.querySelector('th[data-key=kernel_class] button').click()")
+    browser.until(lambda: "kernel_class%3Aascending" in driver.execute_script("return location.hash"), "the address holds the order")
+    column = f"return [...{table}.querySelectorAll('tbody th')].map(e => e.textContent)"
+    wanted = driver.execute_script(column)
+    again = opened(driver, page, driver.execute_script("return location.hash"))
+    assert again.execute_script(column) == wanted == [*sorted(wanted[:-1]), "all"]
+
+
+def test_a_folded_section_opens_where_the_address_leads(chrome: Any, page: Path) -> None:
+    driver = opened(chrome, page, "#words")
+    assert driver.find_element("css selector", "#words dt").is_displayed()
+    assert not driver.find_element("css selector", "#p0-made dt").is_displayed()
+
+
+def test_paper_shows_what_is_folded(decode: Any) -> None:
+    decode.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    shut = "return [...document.querySelectorAll('details:not(.listing)')].filter(d => !d.open).length"
+    assert decode.execute_script(shut) == 0
+    decode.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert decode.execute_script(shut) > 3
+
+
+def test_of_several_captures_one_is_shown_at_a_time(chrome: Any, tmp_path: Path) -> None:
+    path = tmp_path / "two.html"
+    path.write_text(render(page_of(("one", analyzed("decode")), ("two", analyzed("torch_mlp")))), encoding="utf-8")
+    driver = opened(chrome, path)
+    shown = "return [...document.querySelectorAll('.part')].map(p => p.offsetHeight > 0)"
+    assert driver.execute_script(shown) == [True, False]
+    driver.execute_script("document.querySelector('a.tab[data-part=p1]').click()")
+    browser.until(lambda: driver.execute_script(shown) == [False, True], "the second one is shown")
+    assert driver.find_element("css selector", "a.tab[data-part=p1]").get_attribute("aria-current") == "true"
+    assert driver.execute_script("return document.documentElement.scrollHeight") < 8_000
+    assert opened(driver, path, "#p0-findings").execute_script(shown) == [True, False]
+    assert opened(driver, path, "#p1-time").execute_script(shown) == [False, True]
+    assert browser.complaints(driver) == []

@@ -95,7 +95,7 @@ def table_details(table: Table, section: str, programs: int = 1) -> dict[str, An
         texts = table.texts(row)
         line = ":".join(str(row.values[i]) for i in source if row.values[i] is not None)
         rows.append([*(texts[i] for i in hidden), *([visible(line)] if source else [])])
-    names = [visible(str(row.values[places["hlo_instruction"]])) for row in shown]
+    names = [visible(str(row.values[places["hlo_instruction"]] or "")) for row in shown]
     return {"labels": labels, "rows": rows, "names": names, "section": section}
 
 

@@ -23,7 +23,7 @@ from nsys_report.reports.pictures.model import BudgetBar, ClassRate, ProgramPict
 from nsys_report.units import count, duration, phrase, share, visible
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
-SCRIPTS = ("core.js", "address.js", "tables.js", "roofline.js", "timeline_draw.js", "timeline.js", "start.js")
+SCRIPTS = ("core.js", "address.js", "tables.js", "roofline.js", "timeline_draw.js", "timeline.js", "search.js", "sections.js", "start.js")
 """The page's scripts, in the order in which they run: core.js makes the `report` that the others take."""
 MOST_FINDINGS = 3
 """Findings in full at the top of the page; the others are folded."""
@@ -99,6 +99,7 @@ def _environment(page: Page) -> Environment:
         sort_value=_sort_value,
         rows=partial(data.rows_shown, programs=data.programs_of(page)),
         fold=_fold,
+        open_section=_open_section,
         pictures_of=data.program_pictures,
         class_of=_class_of,
         part_key=_part_key,
@@ -164,6 +165,16 @@ def _sort_value(column: Column, row: Row, place: int) -> str:
 def _fold(section: Section, table: Table) -> bool:
     """Whether a table is folded until somebody asks for it: what short pages leave out, unless it is all that its section has."""
     return table.in_full and len(section.tables) > 1
+
+
+MOST_OPEN = 2
+"""Programs of a capture whose sections are open; those that follow have less of the time."""
+
+
+def _open_section(section: Section, part: Part) -> bool:
+    """Whether a section is open when the page is: the programs with most time, and where there are none, everything."""
+    programs = [s.module for s in part.sections if s.module]
+    return section.module in programs[:MOST_OPEN] if section.module else not programs or section is part.sections[0]
 
 
 def _class_of(column: Column, row: Row, place: int) -> str:

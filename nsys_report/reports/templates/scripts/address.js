@@ -40,9 +40,10 @@
 
   // Brings an element into view, whatever is folded or hidden around it.
   report.reveal = function (element) {
-    for (let one = element; one; one = one.parentElement) {
+    const part = element.closest(".part");
+    if (part) report.showPart(part.id);
+    for (let one = element.querySelector(":scope > details.body") ?? element; one; one = one.parentElement) {
       if (one.tagName === "DETAILS") one.open = true;
-      if (one.classList.contains("part")) report.showPart?.(one.id);
     }
     element.scrollIntoView({ block: element.offsetHeight > innerHeight / 2 ? "start" : "nearest" });
   };

@@ -132,5 +132,6 @@
     if (chart) zoom(chart, target.dataset.zoom);
   });
   report.onSelect(() => charts.forEach(select));
+  report.drawRooflines = () => charts.forEach(draw);
   report.startRooflines = () => Object.entries(data.rooflines).forEach(([id, raw]) => make(id, raw));
 })(window.report);
