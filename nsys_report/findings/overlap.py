@@ -15,10 +15,10 @@ def alone_ns(context: Context, step: Step, records: Sequence[Record]) -> float:
 
     By union: never more than what they take, and no moment counted twice.
     """
-    spent = sum(step.spent(record) for record in records)
+    running = sum(step.running(record) for record in records)
     if not context.overlapping or not records:
-        return spent
-    return spent * _alone_share(context, step, [record["instruction_id"] for record in records])
+        return running
+    return running * _alone_share(context, step, [record["instruction_id"] for record in records])
 
 
 def _alone_share(context: Context, step: Step, instructions: list[int]) -> float:

@@ -20,6 +20,7 @@ SLUGS = frozenset(
         "few-blocks",
         "gpu-shared",
         "graph-updates",
+        "graphs-apart",
         "graphs-whole",
         "helper-programs",
         "inputs-not-hidden",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from nsys_report.analysis.arrays.view import Flags, ModuleKey, View, make_view
 from nsys_report.analysis.idle.causes import CAUSES
 from nsys_report.analysis.idle.idle_times import idle_times
 from nsys_report.analysis.results import AnalysisResults
-from nsys_report.analysis.times.attribution import windows
+from nsys_report.analysis.times.attribution import unowned_time, windows
 from nsys_report.capture.health import Health
 from nsys_report.findings.flow import Flow, flow_of
 from nsys_report.findings.ledger import FLOOR, OF_INSTRUCTIONS, Account, instruction_shares, make_accounts
@@ -39,6 +39,8 @@ class Step:
     """The typical step: from one execution's start to the next one's."""
     kernel_ns: float
     """Kernel time; where whole graphs are recorded instead of kernels, theirs."""
+    busy_ns: float
+    """The time in which any of them runs: less than `kernel_ns` where kernels overlap."""
     kernels: float
     tokens: float | None
     typical: Mapping[tuple[str, str], float]
@@ -54,6 +56,10 @@ class Step:
     program: Program | None
     is_steady: bool
     """Whether it repeats at about the same pace, so that the time between two executions is a step's and not anything's."""
+    idle_inside: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """Idle time within an execution, from its first activity to its last, by row of the budget; mean."""
+    owned: Mapping[int, float] = field(default_factory=dict)
+    """Of instructions that overlap others, the share of their time in which no earlier one runs, by instruction id; 1 for the rest."""
 
     @cached_property
     def accounts(self) -> Mapping[Source, Account]:
@@ -111,12 +117,21 @@ class Step:
         """The typical time of parts of the budget, together."""
         return sum(self.typical.get(name, 0.0) for name in names)
 
+    def inside(self, *names: tuple[str, str]) -> dict[Source, float]:
+        """Claims on the shares of rows of idle time that lie within executions (see ledger.all_of)."""
+        shares = {name: min(self.idle_inside.get(name, 0.0) / self.mean[name], 1.0) for name in names if self.mean.get(name)}
+        return {("part", *name): share for name, share in shares.items() if share and ("part", *name) in self.accounts}
+
     def of_category(self, category: str) -> float:
         """The typical time of a whole category of the budget."""
         return float(sum(time for (one, _), time in self.typical.items() if one == category))
 
     def spent(self, record: Record) -> float:
-        """What an instruction takes in a step, ns, averaged over steps without it."""
+        """What an instruction takes in a step, ns, averaged over steps without it; what it shares with an earlier one is that one's."""
+        return self.owned.get(record["instruction_id"], 1.0) * self.running(record)
+
+    def running(self, record: Record) -> float:
+        """How long an instruction runs in a step, ns, whatever runs beside it."""
         return float(record["time_per_execution_ns"] * record["executions"] / self.executions)
 
     def where(self, wanted: Callable[[Record], bool]) -> list[Record]:
@@ -229,7 +244,8 @@ def make_context(joined: Joined, results: AnalysisResults, health: Health) -> Co
     longest = max((rows[_key(row)]["typical_ns"] for row in modules), default=0.0)
     least = threshold("programs", "least_step") * longest
     helping = [row for row in modules if row not in worth and rows[_key(row)]["typical_ns"] >= least]
-    steps, helpers = (tuple(_step(joined, results, view, row, rows[_key(row)]) for row in some) for some in (worth, helping))
+    owned = _owned_shares(view)
+    steps, helpers = (tuple(_step(joined, results, view, row, rows[_key(row)], owned) for row in some) for some in (worth, helping))
     return Context(joined, results, health, view, steps, helpers)
 
 
@@ -241,15 +257,36 @@ def _worth_looking_at(modules: Sequence[Record]) -> list[Record]:
     return sorted(worth, key=lambda row: -busy[_key(row)])
 
 
-def _step(joined: Joined, results: AnalysisResults, view: View, module: Record, step: Record) -> Step:
+def _owned_shares(view: View) -> dict[int, dict[int, float]]:
+    """Of instructions that overlap others in complete executions, the share of their time that is theirs alone, by program."""
+    rows, lost = unowned_time(view, windows(view))
+    kept = view.in_complete[rows] & (view.instruction[rows] >= 0)
+    if not kept.any():
+        return {}
+    width = len(view.joined.facts)
+    code = np.append(view.executions.module, 0)[view.execution].astype(np.int64) * width + view.instruction
+    wanted, of = np.unique(code[rows[kept]], return_inverse=True)
+    every = np.flatnonzero(view.in_complete & (view.instruction >= 0) & np.isin(code, wanted))
+    total = np.bincount(np.searchsorted(wanted, code[every]), weights=view.duration[every], minlength=len(wanted))
+    share = 1 - np.bincount(of, weights=lost[kept], minlength=len(wanted)) / np.maximum(total, 1)
+    found: dict[int, dict[int, float]] = {}
+    for one, left in zip(wanted.tolist(), share.tolist(), strict=True):
+        found.setdefault(one // width, {})[one % width] = max(left, 0.0)
+    return found
+
+
+def _step(
+    joined: Joined, results: AnalysisResults, view: View, module: Record, step: Record, owned: Mapping[int, Mapping[int, float]]
+) -> Step:
     key = ModuleKey(*_key(module))
     instructions = [row for row in _rows_of(results.instructions, key) if row["instruction_id"] is not None]
     roofs = {row["instruction_id"]: row for row in _rows_of(results.roofline, key) if row["instruction_id"] is not None}
     steady = _is_steady(step)
     typical, mean = _budget(results, key)
     outside: dict[tuple[str, str], float] = {}
+    inside = _idle_inside(results, view, view.modules.index(key))
     if not steady:
-        typical, outside = _inside(typical, _idle_inside(results, view, view.modules.index(key)))
+        typical, outside = _inside(typical, inside)
         mean = typical
     return Step(
         key=key,
@@ -257,6 +294,7 @@ def _step(joined: Joined, results: AnalysisResults, view: View, module: Record, 
         executions=module["complete_executions"],
         wall_ns=step["typical_ns"] if steady else module["span_ns"],
         kernel_ns=module["kernel_time_ns"] or module["busy_time_ns"] or 0.0,
+        busy_ns=module["busy_time_ns"] or module["kernel_time_ns"] or 0.0,
         kernels=module["kernels_per_execution"] or 0.0,
         tokens=step["tokens_per_execution"] if steady else None,
         typical=typical,
@@ -266,6 +304,8 @@ def _step(joined: Joined, results: AnalysisResults, view: View, module: Record, 
         roofs=roofs,
         program=joined.programs.get(key.program_id) if key.program_id is not None else None,
         is_steady=steady,
+        idle_inside=inside,
+        owned=owned.get(view.modules.index(key), {}),
     )
 
 
@@ -296,7 +336,7 @@ def _idle_inside(results: AnalysisResults, view: View, number: int) -> dict[tupl
     for idle in results.idle if results.view is view else idle_times(view):
         here = mine & (runs.device == idle.device)
         total += idle.within(runs.start[here], runs.end[here]).sum(axis=0)
-    return {(cause.category, cause.key): time / mine.sum() for cause, time in zip(CAUSES, total.tolist(), strict=True) if time}
+    return {(cause.category, cause.key): time / int(mine.sum()) for cause, time in zip(CAUSES, total.tolist(), strict=True) if time}
 
 
 def _key(row: Record) -> tuple[str | None, int | None]:

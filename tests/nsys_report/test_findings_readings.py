@@ -27,9 +27,9 @@ FIRST = {
     "decode": ("waiting-for-host", "split-product", "dispatch"),
     # The same, with 162 launches in place of one.
     "decode_nocb": ("waiting-for-host", "launch-bound", "dispatch"),
-    # Most steps decode; the four prefill chunks pass 256 x 2048 scores of 16 heads through memory six times, in f32, and their products
-    # of 256 rows take twice what bytes and arithmetic do.
-    "serve": ("waiting-for-host", "scores-written", "product-below-roof"),
+    # Most steps decode; the four prefill chunks pass 256 x 2048 scores of 16 heads through memory six times, in f32. Each of the 28
+    # calls is dispatched while the device waits.
+    "serve": ("waiting-for-host", "scores-written", "dispatch"),
     # Pools go in as xs and come out as ys: filled, written a whole layer at a time, copied back.
     "decode_scan_nocb": ("waiting-for-host", "cache-copied", "launch-bound"),
     # 13 read-backs and 2,005 launches; then the split products, 12 tokens' worth; then norms, rotary embedding and the like.

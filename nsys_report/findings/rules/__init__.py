@@ -40,6 +40,7 @@ CAPTURE_RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (
 EXECUTION_RULES: tuple[Callable[[Context, Step], Iterator[Finding]], ...] = (
     launches.launches,
     iterations.launched_iterations,
+    iterations.graphs_apart,
     compiling.compiled_in_steps,
     capture.profiler,
 )
@@ -54,6 +55,7 @@ STEP_RULES: tuple[Callable[[Context, Step], Iterator[Finding]], ...] = (
     launches.launches,
     launches.graph_updates,
     iterations.launched_iterations,
+    iterations.graphs_apart,
     graphs.conditional_nodes,
     launches.dispatch,
     compiling.compiled_in_steps,

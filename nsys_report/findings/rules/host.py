@@ -77,7 +77,7 @@ def crossing_state(context: Context, step: Step) -> Iterator[Finding]:
         title=f"The program's state crosses the host in every step: {size(up)} to the device and {size(down)} back",
         why=(
             f"Arguments come from host memory{whole} and results go back to it. The copies and what the host does between them take "
-            f"{duration(claimed_ns(step, claims))} of each {duration(step.wall_ns)} step; the kernels take {duration(step.kernel_ns)}."
+            f"{duration(claimed_ns(step, claims))} of each {duration(step.wall_ns)} step; the kernels take {duration(step.busy_ns)}."
         ),
         remedy=(
             "Keep the state on the device: pass the arrays that the last call returned straight into the next, donate them "
@@ -196,7 +196,7 @@ def _why_waiting(step: Step, phases: dict[str, float], copies: tuple[float, floa
     if helpers >= 0.5:
         parts.append(f"{things(max(round(helpers), 1), 'program')} without a kernel put them in place")
     said = f"In each step {', '.join(parts)}; its" if parts else "Its"
-    said += f" kernels run for {share(step.kernel_ns / step.wall_ns)} of it."
+    said += f" kernels run for {share(step.busy_ns / step.wall_ns)} of it."
     if not phases:
         return f"{said} The host itself takes {duration(step.part(*ELSEWHERE))}."
     listed = ", ".join(f"{duration(time)} {_PHASES[key].partition(':')[0]}" for key, time in phases.items())

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from nsys_report.analysis.arrays.view import ints
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import claimed_ns
-from nsys_report.findings.model import Finding, Source
+from nsys_report.findings.model import Finding
+from nsys_report.findings.rules.launches import GRAPHS
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import count, duration, share, things
-
-PARTS = ("graph_launch", "launch_latency")
-"""Parts of the budget's launching in which the device waits for the next iteration's graph."""
 
 
 def launched_iterations(context: Context, step: Step) -> Iterator[Finding]:
@@ -21,7 +22,7 @@ def launched_iterations(context: Context, step: Step) -> Iterator[Finding]:
     launches = loop["launches_per_iteration"] if loop is not None else None
     if loop is None or not launches or loop["kernels_per_iteration"] < threshold("loops", "least_graph") * launches:
         return  # no loop, or kernels launched one by one: launches.launches says so
-    claims = _claims(context, step)
+    claims = step.inside(*GRAPHS)
     idle = claimed_ns(step, claims)
     if loop["iterations"] < threshold("loops", "least_iterations") or idle < threshold("launches", "least_launch_share") * step.wall_ns:
         return
@@ -55,17 +56,6 @@ def launched_iterations(context: Context, step: Step) -> Iterator[Finding]:
     )
 
 
-def _claims(context: Context, step: Step) -> dict[Source, float]:
-    """Of the rows of launching the shares that lie within the loop's iterations."""
-    inside = context.loop_idle(step)
-    found: dict[Source, float] = {}
-    for row in (("launch", part) for part in PARTS):
-        whole, time = step.mean.get(row, 0.0), inside.get(row, 0.0)
-        if whole and time and ("part", *row) in step.accounts:
-            found[("part", *row)] = min(time / whole, 1.0)
-    return found
-
-
 def _remedy(loop: Record) -> str:
     if (loop["readbacks_per_iteration"] or 0) >= 0.5:
         return (
@@ -76,3 +66,45 @@ def _remedy(loop: Record) -> str:
         "Unroll the loop (scan and fori_loop take unroll=8 or so), so that a graph holds several iterations; or let one graph hold the "
         "whole loop (command buffers of type WHILE: --xla_gpu_enable_command_buffer=+WHILE)."
     )
+
+
+def graphs_apart(context: Context, step: Step) -> Iterator[Finding]:
+    """Executions that are launched as several graphs, for each of which the device waits."""
+    claims = step.inside(*GRAPHS)
+    idle, number = claimed_ns(step, claims), graph_launches(context, step)
+    if number < threshold("launches", "least_graphs") or idle < threshold("launches", "least_launch_share") * step.wall_ns:
+        return
+    loops = [i.name for c in step.module.computations for i in c.instructions if i.opcode == "while"] if step.module is not None else []
+    reason = (
+        f"Each iteration of its loops ({', '.join(loops[:2])}{' and more' if len(loops) > 2 else ''}) is launched anew"
+        if loops
+        else "What no graph can hold, such as some calls of libraries, cuts it into parts"
+    )
+    yield Finding(
+        slug="graphs-apart",
+        title=f"An execution is {count(round(number))} graph launches: the GPU waits {duration(idle)} of each "
+        f"{duration(step.wall_ns)} step for the next",
+        why=f"{reason}, and a graph of few kernels is done before the host has launched the next: {duration(idle / number)} idle for each.",
+        remedy="Unroll the loops (scan and fori_loop take unroll=8 or so), or let one graph hold a whole loop (command buffers of type "
+        "WHILE: --xla_gpu_enable_command_buffer=+WHILE)."
+        if loops
+        else "Let the graphs take in what is left out between them (--xla_gpu_enable_command_buffer names the kinds of work).",
+        confidence="likely",
+        basis="Idle time within executions while graphs are launched, less what the tracing of their nodes takes; all of it is an upper "
+        "bound",
+        claims=claims,
+        gain_ns=idle,
+        facts=(
+            Fact("idle_ns", "idle for the next graph", idle, "ns"),
+            Fact("graphs", "graph launches", number, "count"),
+            Fact("loops", "loops", ", ".join(loops) or None),
+        ),
+    )
+
+
+def graph_launches(context: Context, step: Step) -> float:
+    """Launches of graphs in an execution, on average."""
+    api = context.view.column("launch_api")
+    by_graph = api.isin(frozenset(word for word in api.words if "GraphLaunch" in word))
+    begun, known = ints(context.joined.activities, "launch_start_ns")
+    return float(len(np.unique(begun[by_graph & known & context.in_step(step)])) / step.executions)

@@ -13,10 +13,14 @@ from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import count, duration, size
 
+_LAUNCHED = frozenset({"kernel", "memcpy", "memset"})
+"""Activities of instructions that can be small: XLA runs a slice or a copy as either a kernel or a copy on the device."""
+
 
 def small_kernels(context: Context, step: Step) -> Iterator[Finding]:
     """Many kernels that move next to nothing: each takes what a kernel takes at least."""
-    mine = step.where(lambda r: r["activity"] == "kernel" and is_small(context, r))
+    every = step.where(lambda r: r["activity"] in _LAUNCHED)
+    mine = [r for r in every if is_small(context, r)]
     number, time = launches(mine), sum(step.spent(r) for r in mine)
     if number < threshold("kernels", "least_small") or time < threshold("kernels", "least_small_share") * step.kernel_ns:
         return
@@ -25,18 +29,19 @@ def small_kernels(context: Context, step: Step) -> Iterator[Finding]:
     for record in mine:
         details[record["class_detail"] or "unknown"] += round(record["launches_per_execution"])
     kinds = ", ".join(f"{n:,} {detail}" for detail, n in details.most_common(4))
+    called = "kernels" if all(r["activity"] == "kernel" for r in mine) else "kernels and copies"
     yield Finding(
         slug="small-kernels",
-        title=f"{count(round(number))} of {count(step.kernels)} kernels are so small that starting them is most of their time",
+        title=f"{count(round(number))} of {count(round(launches(every)))} {called} are so small that starting them is most of their time",
         why=(
             f"They take {duration(time / number)} each and move {size(moved(mine))} in all, which the memory does in "
             f"{duration(context.bytes_ns(moved(mine)))}: the shortest takes {duration(least)}, for next to nothing ({kinds})."
         ),
         remedy=_remedy(details),
         confidence="possible",
-        basis=f"{count(round(number))} launches at the {duration(least)} of the shortest of them: what fusing every one of them would save",
+        basis=f"Half of {count(round(number))} launches, each fused with a neighbour, at the {duration(least)} of the shortest of them",
         claims=work_of(step, mine),
-        gain_ns=min(number * least, time),
+        gain_ns=min(number / 2 * least, time),
         facts=(
             Fact("kernels", "small kernels", number, "count"),
             Fact("time_ns", "their time", time, "ns"),
@@ -76,7 +81,7 @@ def pauses(context: Context, step: Step, left: Mapping[Source, float]) -> Iterat
         slug="pauses-between-kernels",
         title=f"{count(round(number))} short pauses between kernels leave the GPU idle {duration(time)} of each step",
         why=f"A kernel starts when the one before it has ended and its writes are seen: {duration(time / number)} each on average, beside "
-        f"{duration(step.kernel_ns)} of kernels.",
+        f"{duration(step.busy_ns)} of kernels.",
         remedy="Fewer, larger kernels: what fuses needs no pause. Independent work on further streams fills them.",
         confidence="possible",
         basis=f"Pauses of up to {duration(threshold('kernels', 'longest_pause_ns'))} within executions, of work launched in time",

@@ -20,13 +20,15 @@ from nsys_report.words import count, duration, things
 
 CALLS = (("launch", "launch_call"), ("launch", "launch_latency"))
 """Parts of the budget in which the device waits for the next of many launches."""
+GRAPHS = (("launch", "graph_launch"), ("launch", "launch_latency"))
+"""Parts of the budget in which it waits for the next graph of an execution."""
 
 
 def dispatch(context: Context, step: Step) -> Iterator[Finding]:
     """The time from XLA's taking the call to the first kernel: its own work, the graph's launch, the first kernel's latency."""
     work, launch, first = (("host", "xla_dispatch"), ("launch", "graph_launch"), ("launch", "first_kernel_latency"))
     traced = step.part(("profiler", "node_tracing"))
-    claims = all_of(step, work, first, launch)
+    claims = all_of(step, work, first) | {source: 1 - step.inside(launch).get(source, 0.0) for source in all_of(step, launch)}
     time = claimed_ns(step, claims)
     if time < threshold("launches", "least_launch_share") * step.wall_ns:
         return
@@ -37,11 +39,12 @@ def dispatch(context: Context, step: Step) -> Iterator[Finding]:
         if traced
         else ""
     )
+    before = claimed_ns(step, {source: part for source, part in claims.items() if source == ("part", *launch)})
     yield Finding(
         slug="dispatch",
-        title=f"Dispatching an execution leaves the GPU idle {duration(time)}, for {duration(step.kernel_ns)} of kernels",
+        title=f"Dispatching an execution leaves the GPU idle {duration(time)}, for {duration(step.busy_ns)} of kernels",
         why=f"XLA's own work takes {duration(step.part(work))}"
-        + (f", graph launch {duration(step.part(launch))}" if step.part(launch) else "")
+        + (f", graph launch {duration(before)}" if before else "")
         + f", and the first kernel starts {duration(step.part(first))} late.{many}{tracing}",
         remedy="Larger executions: several steps or more rows in one call, fewer programs a step, fewer arguments (chain steps so that "
         "their arrays stay). Work that is started before the device is done hides it.",
@@ -53,7 +56,7 @@ def dispatch(context: Context, step: Step) -> Iterator[Finding]:
         facts=(
             Fact("time_ns", "idle while dispatching", time, "ns"),
             Fact("xla_ns", "XLA's own work", step.part(work), "ns"),
-            Fact("graph_launch_ns", "graph launch", step.part(launch), "ns"),
+            Fact("graph_launch_ns", "graph launch", before, "ns"),
             Fact("node_tracing_ns", "tracing of nodes, not counted", traced, "ns"),
             Fact("first_kernel_ns", "first kernel's latency", step.part(first), "ns"),
             Fact("kernel_ns", "kernel time", step.kernel_ns, "ns"),
@@ -198,11 +201,12 @@ def _one_by_one(step: Step, time: float, single: float) -> Finding:
 
 
 def _loop(step: Step, readbacks: float, single: float) -> Finding:
-    """`single` kernels are launched one by one beside the read-backs."""
+    """`single` kernels are launched one by one beside the read-backs; graphs that are launched within an execution are the loop's too."""
     waiting = ("idle", "loop_readback")
-    launching = step.part(*CALLS) if single else 0.0
+    claims = step.inside(*GRAPHS) | all_of(step, waiting, *(CALLS if single else ()))
+    idle = claimed_ns(step, claims)
+    launching = idle - step.part(waiting)
     kept = min(single * threshold("launches", "graph_node_ns"), launching)
-    idle = step.part(waiting) + launching
     more = f", and {count(round(single))} kernels are launched one by one" if single else ""
     loops = [i for i in _loops(step) if i.trip_count is None]
     return Finding(
@@ -211,14 +215,15 @@ def _loop(step: Step, readbacks: float, single: float) -> Finding:
         f"{duration(step.wall_ns)} execution",
         why=f"XLA does not know how often the loop runs, so the host runs it: it waits for each iteration's condition "
         f"({duration(step.part(waiting))} idle in all), and only then can it launch the next"
-        + (f" ({duration(launching)} waiting for launches)." if single else "."),
+        + (f" ({duration(launching)} waiting for launches)." if launching else "."),
         remedy="Give the loop a trip count that is known when compiling (fori_loop with constant bounds, scan) and mask what is too much, "
         "or do more in each iteration; a loop inside a CUDA graph (command buffers of type WHILE) needs neither read-back nor single "
         "launches.",
         confidence="likely",
         basis="Idle time around the read-backs"
-        + (f" and launches, less {duration(kept)} for a graph of as many nodes" if launching else ""),
-        claims=all_of(step, waiting, *(CALLS if launching else ())),
+        + (" and within executions while launching" if launching else "")
+        + (f", less {duration(kept)} for a graph of as many nodes" if kept else ""),
+        claims=claims,
         gain_ns=idle - kept,
         facts=(
             Fact("readbacks", "read-backs", readbacks, "count"),

@@ -32,7 +32,7 @@ def offloaded_arguments(context: Context, step: Step) -> Iterator[Finding]:
         title=f"{size(up)} of arguments kept in host memory cross to the device in every step",
         why=(
             f"The program brings them in by itself: {duration(time)} a step at {size(up * 1e9 / time)} a second, "
-            f"{share(exposed / time)} of it while no kernel runs; the kernels take {duration(step.kernel_ns)}."
+            f"{share(exposed / time)} of it while no kernel runs; the kernels take {duration(step.busy_ns)}."
         ),
         remedy=(
             "Keep in device memory what fits (memory_kind='device'), or store it narrower; for the rest start each copy a layer ahead, so "
