@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from hlo_mapping.summary import summarize as summarize
     from hlo_mapping.text.parser import parse_module as parse_module
     from hlo_mapping.text.printer import print_instruction as print_instruction
+    from hlo_mapping.text.vocabulary import Renamer as Renamer
 
 _HOMES = {
     "ACTIVITIES": "columns",
@@ -133,6 +134,7 @@ _HOMES = {
     "VIEW_OPCODES": "opcodes",
     "WORD": "columns",
     "Work": "pairing.work",
+    "Renamer": "text.vocabulary",
     "anonymous_dump": "dump.anonymous",
     "build_graph": "dataflow",
     "check_overrides": "classification.overrides",

@@ -32,7 +32,7 @@ HLO_MAPPING: dict[str, str] = {
     "kernel_kinds.py": "kernel_classes.py",
     "columns.py": "| pyarrow",
     "ir.py": "shape.py quoting.py",
-    "text/": "errors.py shape.py quoting.py ir.py",
+    "text/": f"{VALUES} quoting.py",
     "dump/": "errors.py quoting.py ir.py text/",
     "launches.py": "ir.py text/attributes.py",
     "dots.py": VALUES,
@@ -54,7 +54,7 @@ HLO_MAPPING: dict[str, str] = {
     " dataflow.py dots.py dump/anonymous.py dump/debug_options.py dump/files.py dump/index.py dump/program.py errors.py facts.py"
     " ir.py kernel_classes.py launches.py matching/confidence.py matching/join.py matching/names.py matching/result.py opcodes.py"
     " origins.py pairing/instructions.py pairing/programs.py pairing/work.py phases.py program_kind.py shape.py summary.py text/parser.py"
-    " text/printer.py",
+    " text/printer.py text/vocabulary.py",
 }
 """HLO alone: knows nothing of captures, commands or pages."""
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hlo_mapping import is_known_kernel
+from hlo_mapping import Renamer, is_known_kernel
 from nsys_report.capture import catalogue
 from nsys_report.capture.arrays import decode
 from nsys_report.capture.catalogue import Extent, Field, Integer, TableSpec, resolve
@@ -60,6 +60,15 @@ _OVERHEAD = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
+class Names:
+    """What a copy calls things: the new names of modules by the old ones, and what renames the rest as in the dump."""
+
+    modules: Mapping[str, str]
+    rename: Renamer
+    keep: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Removed:
     """What a copy leaves out. Counts are of rows."""
 
@@ -72,11 +81,9 @@ class Removed:
     """Kernel names that neither XLA nor a known library gives, which are numbered instead."""
 
 
-def anonymous_capture(
-    source: Source, target: Path, modules: Mapping[str, str], keep_names: bool, window: tuple[int, int] | None
-) -> Removed:
-    """Writes an SQLite export; `modules` are the new names of modules by the old ones, `window` the times (ns) outside of which rows go."""
-    strings = _Texts(Strings(source), modules, keep_names)
+def anonymous_capture(source: Source, target: Path, names: Names, window: tuple[int, int] | None) -> Removed:
+    """Writes an SQLite export; `names` are the new ones, `window` the times (ns) outside of which rows go."""
+    strings = _Texts(Strings(source), names)
     taken, ranges, outside = set[str](), 0, 0
     with sqlite3.connect(target) as database:
         for spec in TABLES:
@@ -135,8 +142,8 @@ def _texts(spec: TableSpec, columns: dict[str, pa.Array]) -> dict[str, pa.Array]
 class _Texts:
     """The strings of a copy: which are referred to, what they become, and the ranges that stay."""
 
-    def __init__(self, strings: Strings, modules: Mapping[str, str], keep_names: bool) -> None:
-        self._strings, self._modules, self._keep = strings, dict(modules), keep_names
+    def __init__(self, strings: Strings, names: Names) -> None:
+        self._strings, self._modules, self._names = strings, dict(names.modules), names
         self.written: dict[int, str] = {}
         self.numbered = 0
 
@@ -150,8 +157,9 @@ class _Texts:
             return self.range(text) or ""
         if column == "nameId":
             return text if _API.match(text) or (_OVERHEAD.search(text) and text.isascii() and len(text) < 60) else "call"
-        if self._keep or is_known_kernel(text):
-            return text
+        rename = self._names.rename
+        if self._names.keep or is_known_kernel(text) or rename.knows(text):
+            return rename.kernel(text)
         self.numbered += 1
         return f"kernel_of_its_own_{self.numbered}"
 
@@ -163,7 +171,10 @@ class _Texts:
         known = dict(re.findall(r"(hlo_module|module|program_id|hlo_op|unique_hlo_op_id)=([^,#]+)", rest))
         for key in ("hlo_module", "module"):
             if key in known:
-                known[key] = self._modules.setdefault(known[key], known[key] if self._keep else f"program_{len(self._modules)}")
+                known[key] = self._modules.setdefault(known[key], known[key] if self._names.keep else f"program_{len(self._modules)}")
+        for key in ("hlo_op", "unique_hlo_op_id"):
+            if key in known:
+                known[key] = self._names.rename(known[key])
         return f"{kind if kind.isalnum() else 'Xla'}:#{','.join(f'{key}={value}' for key, value in known.items())}#"
 
     def ranges(self, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hlo_mapping import anonymous_dump, index_dump, module_names
-from nsys_report.anonymize.capture import Removed, anonymous_capture
+from hlo_mapping import Renamer, anonymous_dump, index_dump, module_names
+from nsys_report.anonymize.capture import Names, Removed, anonymous_capture
 from nsys_report.capture.opening import open_source
 from nsys_report.errors import InputError, UsageError
 from nsys_report.notebook import Analysis, analyze
@@ -30,19 +30,19 @@ def copy_without_names(
     before = analyze(capture, dump)
     window = _window(before, executions) if executions is not None else None
     index = index_dump(dump) if dump is not None else None
-    names = module_names(index) if index is not None and not keep_names else {}
-    if index is not None and keep_names:
-        names = {index.name(number): index.name(number) for number in index.numbers}
+    modules = module_names(index) if index is not None else {}
+    names = Names({old: old for old in modules} if keep_names else modules, Renamer(keep_names), keep_names)
     try:
         out.mkdir(parents=True, exist_ok=True)
         with scratch_folder(out) as folder:
+            if index is not None:  # first: the capture's names are those of the dump
+                anonymous_dump(index, folder / "xla_dump", names.modules, names.rename)
             source = open_source(capture)
             try:
-                removed = anonymous_capture(source, folder / "capture.sqlite", names, keep_names, window)
+                removed = anonymous_capture(source, folder / "capture.sqlite", names, window)
             finally:
                 source.close()
             if index is not None:
-                anonymous_dump(index, folder / "xla_dump", names)
                 os.replace(folder / "xla_dump", out / "xla_dump")
             os.replace(folder / "capture.sqlite", out / "capture.sqlite")
     except OSError as error:
