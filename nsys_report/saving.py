@@ -76,7 +76,7 @@ def _markdown(session: Session, path: Path) -> None:
 def _perfetto(session: Session, path: Path) -> None:
     from nsys_report.reports.perfetto.trace import trace
 
-    pieces, _ = trace({session.name: (session.joined, session.results)})
+    pieces, _ = trace({session.name: session})
     write_whole(path, lambda out: out.writelines(pieces))
 
 

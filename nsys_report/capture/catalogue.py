@@ -116,6 +116,7 @@ MEMORY_USAGE = TableSpec(
         Integer("correlationId"),
     ),
 )
+THREAD_NAMES = TableSpec("ThreadNames", (Integer("nameId", required=True), Integer("globalTid", required=True)))
 DIAGNOSTIC = TableSpec("DIAGNOSTIC_EVENT", (Integer("timestamp"), Integer("severity"), Text("text"), Integer("globalPid")))
 GPU_METRICS = TableSpec("GPU_METRICS", (Integer("timestamp", required=True), Integer("value", required=True)))
 GPU_METRIC_NAMES = TableSpec(

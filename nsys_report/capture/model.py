@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -209,3 +209,5 @@ class Capture:
     omitted: Omitted
     ranges_read: str
     """Which NVTX ranges were read: all, xla or none."""
+    thread_names: Mapping[int, str] = field(default_factory=dict)
+    """Names of the threads that called CUDA or opened ranges, by global thread id; those without one are not in it."""

@@ -134,9 +134,15 @@ def _read(source: Source, progress: Progress, ranges: Ranges, everything: bool) 
             host_reversed=bad_calls.reversed + bad_ranges.reversed,
         ),
         ranges_read=ranges,
+        thread_names=tables.read_thread_names(source, strings, _threads(runtime, nvtx)),
     )
     progress("capture read", 1.0)
     return capture
+
+
+def _threads(*host: pa.Table) -> set[int]:
+    """The threads of the host's tables."""
+    return {thread for table in host for thread in pc.unique(table["thread"]).to_pylist() if thread is not None}
 
 
 def _activities(source: Source, strings: Strings, runtime: pa.Table) -> tuple[pa.Table, Omitted]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -283,6 +284,17 @@ def read_memory_usage(source: Source) -> pa.Table:
         "correlation_id": raw.pop("correlationId"),
     }
     return arrange([columns], MEMORY_USAGE)
+
+
+def read_thread_names(source: Source, strings: Strings, threads: Iterable[int]) -> dict[int, str]:
+    """The names of these threads (global thread ids), as the operating system has them; of a thread that changed its name the last."""
+    raw = read_table(source, catalogue.THREAD_NAMES)
+    if raw is None:
+        return {}
+    wanted = set(threads)
+    named = {t: n for t, n in zip(raw["globalTid"].to_pylist(), raw["nameId"].to_pylist(), strict=True) if t in wanted}
+    texts = strings.fetch(name for name in named.values() if name is not None)
+    return {thread: text for thread, name in named.items() if (text := texts.get(name))}
 
 
 def read_diagnostics(source: Source) -> pa.Table:

@@ -120,7 +120,7 @@ def _write_perfetto(finished: Finished, path: Path) -> None:
     from nsys_report.reports.export import write_whole
     from nsys_report.reports.perfetto.trace import trace
 
-    pieces, notes = trace({name: (a.joined, a.results) for name, a in finished.analyses.items()})
+    pieces, notes = trace(dict(finished.analyses))
     for note in notes:
         click.echo(note, err=True)
     write_whole(path, lambda out: out.writelines(pieces))

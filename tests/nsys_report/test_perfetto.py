@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from nsys_report.analysis.idle.causes import CAUSES
 from nsys_report.cli import app
 from nsys_report.notebook import Analysis, analyze
 from nsys_report.reports.lanes import lanes
+from nsys_report.reports.perfetto.counters import moved_before
 from nsys_report.reports.perfetto.encoding import FIXED, merged, shape, varints
 from nsys_report.reports.perfetto.slices import Picture, Slices, Track, picture
 from nsys_report.reports.perfetto.trace import pieces, trace
+from nsys_report.reports.timeline.model import Look
 
 proto = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
 
@@ -26,16 +30,19 @@ def decode(fixture_path: Callable[..., Path]) -> Analysis:
 
 
 class Read:
-    """A trace read back as lists of slices by track name."""
+    """A trace read back by Perfetto's own schema: slices by track, counters by name."""
 
     def __init__(self, data: bytes) -> None:
         self.packets = proto.Trace.FromString(data).packet
         self.tracks = {p.track_descriptor.uuid: p.track_descriptor for p in self.packets if p.HasField("track_descriptor")}
         interned = [p.interned_data for p in self.packets if p.HasField("interned_data")]
         self.names = {entry.iid: entry.name for entry in interned[0].event_names}
+        self.categories = {entry.iid: entry.name for entry in interned[0].event_categories}
         self.texts = {entry.iid: entry.str.decode() for entry in interned[0].debug_annotation_string_values}
+        self.colors = {entry.iid: entry.str.decode() for entry in interned[0].correlation_id_str}
         self.figures = {entry.iid: entry.name for entry in interned[0].debug_annotation_names}
         self.slices: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        self.counters: dict[str, list[tuple[int, float]]] = defaultdict(list)
         self._read()
 
     def _read(self) -> None:
@@ -45,47 +52,108 @@ class Read:
             event = packet.track_event
             if not packet.HasField("track_event"):
                 continue
-            if event.type == proto.TrackEvent.TYPE_SLICE_BEGIN:
-                found = {"start": packet.timestamp, "name": self.names[event.name_iid], "from": list(event.flow_ids)}
-                found["to"] = list(event.terminating_flow_ids)
-                for note in event.debug_annotations:
-                    text = note.WhichOneof("value") == "string_value_iid"
-                    found[self.figures[note.name_iid]] = self.texts[note.string_value_iid] if text else note.int_value
+            track = self.tracks[event.track_uuid]
+            if event.type == proto.TrackEvent.TYPE_COUNTER:
+                self.counters[f"{track.name}, {track.counter.unit_name}"].append((packet.timestamp, event.double_counter_value))
+            elif event.type == proto.TrackEvent.TYPE_SLICE_BEGIN:
                 assert not opened[event.track_uuid], "a slice within a slice"
-                opened[event.track_uuid].append(found)
-                self.slices[self.tracks[event.track_uuid].name].append(found)
+                opened[event.track_uuid].append(self._slice(packet, event))
+                self.slices[track.name].append(opened[event.track_uuid][0])
             else:
                 opened[event.track_uuid].pop()["end"] = packet.timestamp
         assert not any(opened.values())
 
+    def _slice(self, packet: Any, event: Any) -> dict[str, Any]:
+        found = {"start": packet.timestamp, "name": self.names[event.name_iid], "from": list(event.flow_ids)}
+        found |= {"to": list(event.terminating_flow_ids), "category": self.categories[event.category_iids[0]]}
+        found["color"] = self.colors[event.correlation_id_str_iid] if event.correlation_id_str_iid else None
+        for note in event.debug_annotations:
+            text = note.WhichOneof("value") == "string_value_iid"
+            found[self.figures[note.name_iid]] = self.texts[note.string_value_iid] if text else note.int_value
+        return found
 
-def test_a_trace_holds_every_activity_execution_and_gap(decode: Analysis) -> None:
-    read = Read(b"".join(trace({"decode": (decode.joined, decode.results)})[0]))
+    def named(self, start: str) -> list[dict[str, Any]]:
+        """The slices of all tracks whose name begins so."""
+        return [s for name, found in self.slices.items() if name.startswith(start) for s in found]
+
+
+@pytest.fixture(scope="module")
+def read(decode: Analysis) -> Read:
+    return Read(b"".join(trace({"decode": decode})[0]))
+
+
+def test_a_trace_holds_every_activity_by_stream_and_every_execution(decode: Analysis, read: Read) -> None:
     assert read.times == sorted(read.times)
     activities, executions = decode.activities, decode.executions
     kernels = activities[activities.activity == "kernel"]
-    shown = {name.removeprefix("Kernels: "): len(found) for name, found in read.slices.items() if name.startswith("Kernels: ")}
+    shown = Counter(s["category"] for s in read.named("stream") if "kernel" in s)
     assert shown == kernels.kernel_class.value_counts().to_dict()
-    copies = activities[activities.activity == "memcpy"]
-    assert sum(len(found) for name, found in read.slices.items() if name.startswith("Copies: ")) == len(copies)
-    assert len(read.slices["Executions"]) == len(executions)
-    assert [s["name"] for s in read.slices["Executions"]] == list(executions.hlo_module)
-    gaps = executions.host_gap_ns[executions.host_gap_ns > 0]
-    assert sorted(s["end"] - s["start"] for s in read.slices["Host gaps"]) == sorted(gaps)
+    on = {f"stream {number}": count for number, count in kernels.stream_id.value_counts().items()}
+    assert {name: sum("kernel" in s for s in found) for name, found in read.slices.items() if name.startswith("stream ")} == on
+    assert len(read.named("stream")) + len(read.named("copies")) == len(activities)
+    ran = list(zip(executions.hlo_module, executions.execution_id, strict=True))
+    assert [(s["name"], s["execution"]) for s in read.slices["GPU 0"]] == ran
+
+
+def test_idle_time_stands_by_cause_and_adds_up(decode: Analysis, read: Read) -> None:
+    idle = read.slices["idle, by cause"]
+    found: Counter[str] = Counter()
+    for s in idle:
+        found[s["name"].replace(" ", "_")] += s["end"] - s["start"]
+    causes = dict(zip((c.key for c in CAUSES), decode.results.idle[0].by_cause, strict=True))
+    assert found == {key: int((r.ends - r.starts).sum()) for key, r in causes.items() if len(r.starts)}
+    assert all(s["idle_because"] for s in idle)
+
+
+def test_host_threads_show_ranges_calls_and_waits(decode: Analysis, read: Read) -> None:
+    capture = decode.joined.capture
+    assert len(read.named("CUDA calls")) == len(capture.runtime)
+    assert Counter(s["category"] for s in read.named("NVTX"))["xla"] == len(capture.nvtx)
     groups = {track.name for track in read.tracks.values() if not track.parent_uuid}
-    assert groups == {"GPU 0 (NVIDIA H200)", "Host: calls that launch"}
+    assert {"GPU 0", "Programs"} < groups
+    assert any(group.startswith("thread ") and group.endswith("launches") for group in groups)
+    waits = Counter(kind.replace("_", " ") for kind in capture.synchronizations["kind"].to_pylist() if kind != "event_query")
+    assert waits == {name: len(read.slices[name]) for name in waits}
 
 
-def test_a_kernel_is_named_by_its_instruction_and_says_its_bytes(decode: Analysis) -> None:
-    read = Read(b"".join(trace({"decode": (decode.joined, decode.results)})[0]))
-    first = decode.activities[decode.activities.kernel_class == "weights"].iloc[0]
-    found = read.slices["Kernels: weights"][0]
-    assert (found["name"], found["start"], found["end"]) == (first.hlo_instruction, first.start_ns, first.end_ns)
-    assert (found["kernel"], found["bytes"], found["execution"]) == (first["name"], first.bytes_accessed, first.execution_id)
+def test_a_kernel_says_where_it_comes_from_and_how_well_it_runs(decode: Analysis, read: Read) -> None:
+    row = decode.activities[decode.activities.hlo_instruction == "gemm_fusion_dot.103"].iloc[0]
+    found = next(s for s in read.named("stream") if s["start"] == row.start_ns)
+    assert (found["name"], found["end"], found["kernel"]) == (row.hlo_instruction, row.end_ns, row["name"])
+    assert (found["bytes"], found["flops"], found["execution"]) == (row.bytes_accessed, row.flops, row.execution_id)
+    assert (found["op_name"], found["source"]) == ("jit(decode_step)/convert_element_type", "workloads.py:128")
+    roof = decode.results.roofline.to_pylist()
+    share = next(r["share_of_roof"] for r in roof if r["hlo_instruction"] == "gemm_fusion_dot.103")
+    assert found["percent_of_roof"] == f"{100 * share:.1f} %"
 
 
-def test_each_launch_points_at_the_first_thing_it_launched(decode: Analysis) -> None:
-    read = Read(b"".join(trace({"decode": (decode.joined, decode.results)})[0]))
+def test_a_class_is_one_color_and_a_cause_another(read: Read) -> None:
+    colors = {(s["category"], s["color"]) for s in read.named("stream") if "kernel" in s}
+    assert colors == {(name, f"c-{name}") for name, _ in colors} and len(colors) == 5
+    assert {s["color"][:2] for s in read.slices["idle, by cause"]} == {"b-"}
+
+
+def test_counters_give_back_busy_time_and_bytes(decode: Analysis, read: Read) -> None:
+    """The area under each counter is the time that the device was busy, and the bytes that its kernels moved."""
+    for name, whole in (("busy, %", decode.results.devices["busy_time_ns"][0].as_py() * 100), ("implied bandwidth, GB/s", moved(decode))):
+        times, values = (np.array(column) for column in zip(*read.counters[name], strict=True))
+        assert values.sum() * np.diff(times).mean() == pytest.approx(whole, rel=2e-3), name
+        assert len(values) > 1000
+
+
+def moved(analysis: Analysis) -> float:
+    """Bytes of kernels, and of copies that instructions ask for."""
+    known = analysis.joined.complete()["bytes_accessed"].fill_null(0).to_numpy()
+    return float(known[analysis.results.view.work].sum())
+
+
+def test_bytes_move_evenly_while_a_kernel_runs() -> None:
+    """10 bytes from 0 to 10 and 40 from 5 to 15: at 5 five have moved, at 10 ten and twenty, at 15 all."""
+    found = moved_before(np.array([0, 5]), np.array([10, 15]), np.array([10, 40]), np.array([-1, 0, 5, 10, 15, 99]))
+    assert found.tolist() == [0, 0, 5, 30, 50, 50]
+
+
+def test_each_launch_points_at_the_first_thing_it_launched(decode: Analysis, read: Read) -> None:
     every = [s for found in read.slices.values() for s in found]
     sources = {flow: s for s in every for flow in s["from"]}
     targets = {flow: s for s in every for flow in s["to"]}
@@ -95,39 +163,44 @@ def test_each_launch_points_at_the_first_thing_it_launched(decode: Analysis) -> 
 
 
 def test_several_captures_keep_their_tracks_apart(decode: Analysis) -> None:
-    one = decode.joined, decode.results
-    read = Read(b"".join(trace({"a": one, "b": one})[0]))
-    assert {t.name for t in read.tracks.values() if not t.parent_uuid} >= {"a: GPU 0 (NVIDIA H200)", "b: GPU 0 (NVIDIA H200)"}
+    read = Read(b"".join(trace({"a": decode, "b": decode})[0]))
+    assert {t.name for t in read.tracks.values() if not t.parent_uuid} >= {"a: GPU 0", "b: GPU 0"}
     assert len({p.trusted_packet_sequence_id for p in read.packets}) == 2
 
 
-def test_a_long_capture_ends_after_a_whole_execution(decode: Analysis) -> None:
-    shown = picture(decode.joined, decode.results, most=300)
-    assert "of" in shown.notes[0] and len(shown.slices) < 700
+def test_a_long_capture_is_shown_in_part_and_says_so(decode: Analysis) -> None:
+    shown = picture(decode, most=600)
+    assert any("executions" in note for note in shown.notes) and len(shown.slices) < 800
     read = Read(b"".join(pieces(shown)))
-    last = max(s["end"] for s in read.slices["Executions"])
-    assert all(s["end"] <= last for name, found in read.slices.items() if name.startswith("Kernels") for s in found)
-    assert any("The first" in t.description for t in read.tracks.values())
+    assert any("--execution" in t.description for t in read.tracks.values())
+
+
+def test_threads_have_their_names(decode: Analysis) -> None:
+    thread = int(decode.joined.capture.runtime["thread"][0].as_py())
+    capture = replace(decode.joined.capture, thread_names={thread: "py_xla_execute"})
+    shown = picture(replace(decode, joined=replace(decode.joined, capture=capture)))
+    assert any(f"thread {thread & 0xFFFFFF} py_xla_execute: " in track.group for track in shown.tracks)
 
 
 def test_the_same_capture_gives_the_same_bytes(decode: Analysis) -> None:
-    one = {"decode": (decode.joined, decode.results)}
-    assert trace(one) == trace(one)
+    assert trace({"decode": decode}) == trace({"decode": decode})
 
 
 def test_hostile_names_are_text() -> None:
     count = np.array([0, 1])
     none = np.full(2, -1)
-    slices = Slices(count * 10, count * 10 + 10, count * 0, count, none, none, none, none, none, count > 5)
-    read = Read(b"".join(pieces(Picture(slices, (Track("GPU", "a\u2028<b>"),), ("\\x00<script>", "\u05d0")))))
-    assert [s["name"] for s in read.slices["a\u2028<b>"]] == ["\\x00<script>", "\u05d0"]
+    slices = Slices(count * 10, count * 10 + 10, count * 0, count, none, none, count > 5)
+    looks = (Look("\\x00<script>", "c-other"), Look("\u05d0", "h-own", facts=(("NVTX domain", "\x1b[31m"),)))
+    read = Read(b"".join(pieces(Picture(slices, (Track("GPU", "a<b>"),), looks))))
+    assert [s["name"] for s in read.slices["a<b>"]] == ["\\x00<script>", "\u05d0"]
+    assert "\x1b" not in read.slices["a<b>"][1]["NVTX_domain"]
 
 
 def test_slices_that_meet_end_before_they_begin() -> None:
     start, end = np.array([0, 10, 10, 20]), np.array([10, 10, 20, 20])
     none = np.full(4, -1)
-    slices = Slices(start, end, none + 1, none + 1, none, none, none, none, none, none > 0)
-    read = Read(b"".join(pieces(Picture(slices, (Track("g", "t"),), ("x",)))))
+    slices = Slices(start, end, none + 1, none + 1, none, none, none > 0)
+    read = Read(b"".join(pieces(Picture(slices, (Track("g", "t"),), (Look("x", "c-other"),)))))
     assert [(s["start"], s["end"]) for s in read.slices["t"]] == [(0, 10), (10, 10), (10, 20), (20, 20)]
 
 

@@ -1,4 +1,6 @@
-"""Slices as a Perfetto trace, which ui.perfetto.dev opens: tracks, slices with their figures, arrows from calls to what they launched."""
+"""A capture as a Perfetto trace, which ui.perfetto.dev opens: tracks, slices with their figures, counters, arrows from calls to what they
+launched. Slices of one class or cause share a color by their correlation id (perfetto/protos/perfetto/trace/track_event/track_event.proto).
+"""
 
 from __future__ import annotations
 
@@ -8,29 +10,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nsys_report.reports.arrays import NONE
+from nsys_report.reports.perfetto.counters import Counter
 from nsys_report.reports.perfetto.encoding import FIXED, Ints, merged, shape
-from nsys_report.reports.perfetto.slices import Picture, Slices, Track, picture
+from nsys_report.reports.perfetto.slices import PROGRAMS, Picture, Slices, picture
+from nsys_report.reports.timeline.model import Look
+from nsys_report.units import visible
 
 if TYPE_CHECKING:
-    from nsys_report.analysis.results import AnalysisResults
-    from nsys_report.joined import Joined
+    from nsys_report.session import Session
 
-_WIDTHS = {"ts": 9, "track": 4, "name": 4, "kernel": 4, "bytes": 9, "stream": 9, "execution": 9, "flow": FIXED}
-_NOTES = {"kernel": 1, "bytes": 2, "stream": 3, "execution": 4}
-"""Numbers of the names of a slice's figures."""
 _ROOM = 1_000_000
-"""Numbers that each capture has for its tracks; the first thousand are their groups'."""
+"""Numbers that each capture has for its tracks; the first thousand are their groups', the last thousand its counters'."""
+_COLORED = ("c-", "b-", "p-")
+"""Beginnings of the colors of looks that mean something: classes, parts of the budget, programs."""
+_CATEGORIES = {"h-xla": "xla", "h-thunk": "xla", "h-own": "nvtx", "h-call": "cuda", "h-wait": "wait", "h-block": "block"}
+_NUMBER, _TEXT = 9, 4
+"""Bytes of the varints of a raw figure, and of the number of a text."""
 
 
-def trace(captures: Mapping[str, tuple[Joined, AnalysisResults]]) -> tuple[list[bytes], tuple[str, ...]]:
+def trace(captures: Mapping[str, Session]) -> tuple[list[bytes], tuple[str, ...]]:
     """The trace of analyzed captures by name, in pieces that follow one another, and what was left out of it.
 
     Of several captures, the tracks' groups are named by them.
     """
     found: list[bytes] = []
     notes: list[str] = []
-    for number, (name, (joined, results)) in enumerate(captures.items()):
-        shown = picture(joined, results, title=name if len(captures) > 1 else "")
+    for number, (name, session) in enumerate(captures.items()):
+        shown = picture(session, title=name if len(captures) > 1 else "")
         found += pieces(shown, number)
         notes += shown.notes
     return found, tuple(notes)
@@ -38,51 +44,120 @@ def trace(captures: Mapping[str, tuple[Joined, AnalysisResults]]) -> tuple[list[
 
 def pieces(shown: Picture, number: int = 0) -> list[bytes]:
     """A trace of slices; the same slices give the same bytes. `number` tells traces in one file apart."""
-    return [_header(shown, number).SerializeToString(deterministic=True), *merged(*_events(shown.slices, number))]
+    texts = _Texts(shown.looks)
+    events = _events(shown, texts, number)
+    return [_header(shown, texts, number).SerializeToString(deterministic=True), *merged(*events)]
+
+
+class _Texts:
+    """The texts and the figures of looks: names, categories and values by number, from 1 in order of first use."""
+
+    def __init__(self, looks: tuple[Look, ...]) -> None:
+        self.names: dict[str, int] = {}
+        self.values: dict[str, int] = {}
+        self.categories: dict[str, int] = {}
+        self.figures: dict[str, int] = {"execution": 1}
+        self.raw: set[str] = {"execution"}
+        self.name = np.array([_number(self.names, visible(look.name)) for look in looks], np.int64)
+        self.category = np.array([_number(self.categories, _category(look)) for look in looks], np.int64)
+        self.color = np.array([_number(self.values, look.color) if look.color.startswith(_COLORED) else NONE for look in looks], np.int64)
+        self.of: dict[str, Ints] = {}
+        for number, look in enumerate(looks):
+            self._add(number, look, len(looks))
+
+    def _add(self, number: int, look: Look, count: int) -> None:
+        raw = dict(look.figures)
+        told = {_key(label): _number(self.values, visible(text)) for label, text in look.facts if _key(label) not in raw}
+        self.raw |= raw.keys()
+        for key, value in (told | raw).items():
+            _number(self.figures, key)
+            self.of.setdefault(key, np.full(count, NONE, np.int64))[number] = value
+
+
+def _number(numbers: dict[str, int], text: str) -> int:
+    return numbers.setdefault(text, len(numbers) + 1)
+
+
+def _key(label: str) -> str:
+    """A label as the name of a figure, as queries ask for it: args.op_name, args.percent_of_roof."""
+    if label.startswith("of its ") and label.endswith(" roof"):
+        return "percent_of_roof"
+    return {"operation": "op_name"}.get(label, label.replace(" ", "_"))
+
+
+def _category(look: Look) -> str:
+    return _CATEGORIES.get(look.color) or look.color[2:] or "other"
 
 
 def _first_track(number: int) -> int:
     return number * _ROOM + 1000
 
 
-def _events(slices: Slices, number: int) -> tuple[list[tuple[Ints, Any]], int]:
-    """The packets of all beginnings and ends with their places in the order of time.
+def _counter_track(number: int) -> int:
+    return (number + 1) * _ROOM - 1000
+
+
+def _events(shown: Picture, texts: _Texts, number: int) -> tuple[list[tuple[Ints, Any]], int]:
+    """The packets of all beginnings, ends and values with their places in the order of time.
 
     Where slices meet, ends stand first, and a slice of no length ends before the next begins.
     """
+    slices = shown.slices
     count = len(slices)
+    values = [counter.times for counter in shown.counters]
+    total = 2 * count + sum(map(len, values))
     empty = slices.end == slices.start
-    time = np.concatenate([slices.start, slices.end])
-    rank = np.concatenate([np.where(empty, 1, 2), np.where(empty, 1, 0)])
-    pair = np.where(rank == 1, np.tile(np.arange(count), 2), 0)
-    place = np.empty(2 * count, np.int64)
-    place[np.lexsort((pair, rank, time))] = np.arange(2 * count)
+    time = np.concatenate([slices.start, slices.end, *values])
+    rank = np.concatenate([np.where(empty, 1, 2), np.where(empty, 1, 0), np.full(total - 2 * count, 3)])
+    pair = np.where(rank == 1, np.arange(total) % max(count, 1), 0)
+    place = np.empty(total, np.int64)
+    place[np.lexsort((pair, rank, time))] = np.arange(total)
     parts = []
-    for has, rows in _shapes(slices):
-        parts.append((place[rows], _beginnings(slices, rows, has, number)))
-    ends = shape(lambda v: _end(v, number), {"ts": 9, "track": 4})
-    parts.append((place[count:], ends.packets({"ts": slices.end, "track": slices.track + _first_track(number)})))
-    return parts, 2 * count
+    for has, rows in _shapes(slices, texts):
+        parts.append((place[rows], _beginnings(slices, texts, rows, has, number)))
+    if count:
+        ends = shape(lambda v: _end(v, number), {"ts": 9, "track": 4})
+        parts.append((place[count : 2 * count], ends.packets({"ts": slices.end, "track": slices.track + _first_track(number)})))
+    at = 2 * count
+    for own, counter in enumerate(shown.counters):
+        parts.append((place[at : at + len(counter.times)], _values(counter, _counter_track(number) + own, number)))
+        at += len(counter.times)
+    return parts, total
 
 
-def _shapes(slices: Slices) -> Iterator[tuple[tuple[str, ...], Ints]]:
+def _figures(slices: Slices, texts: _Texts) -> dict[str, Ints]:
+    """What there is to say of each slice beside its name, by what it is called; NONE where there is nothing."""
+    return {"execution": slices.execution, **{key: values[slices.look] for key, values in texts.of.items()}}
+
+
+def _shapes(slices: Slices, texts: _Texts) -> Iterator[tuple[tuple[str, ...], Ints]]:
     """The slices by which figures they have."""
-    optional = ("kernel", "bytes", "stream", "execution", "flow")
+    optional = {**_figures(slices, texts), "color": texts.color[slices.look], "flow": slices.flow} if len(slices) else {}
     mask = np.zeros(len(slices), np.int64)
-    for bit, name in enumerate(optional):
-        mask |= (getattr(slices, name) != NONE).astype(np.int64) << bit
+    for bit, values in enumerate(optional.values()):
+        mask |= (values != NONE).astype(np.int64) << bit
     mask |= slices.is_source.astype(np.int64) << len(optional)
     for value in np.unique(mask).tolist():
         has = tuple(name for bit, name in enumerate((*optional, "is_source")) if value >> bit & 1)
         yield has, np.flatnonzero(mask == value)
 
 
-def _beginnings(slices: Slices, rows: Ints, has: tuple[str, ...], number: int) -> Any:
-    names = ("ts", "track", "name", *(n for n in has if n != "is_source"))
-    values = {"ts": slices.start, "track": slices.track + _first_track(number), "name": slices.name + 1}
-    values |= {n: getattr(slices, n) + (n == "kernel") for n in names[3:]}
-    made = shape(lambda v: _begin(v, "is_source" in has, number), {n: _WIDTHS[n] for n in names})
-    return made.packets({n: v[rows] for n, v in values.items()})
+def _beginnings(slices: Slices, texts: _Texts, rows: Ints, has: tuple[str, ...], number: int) -> Any:
+    look = slices.look[rows]
+    values = {"ts": slices.start[rows], "track": slices.track[rows] + _first_track(number)}
+    values |= {"name": texts.name[look], "category": texts.category[look]}
+    more = {**_figures(slices, texts), "color": texts.color[slices.look], "flow": slices.flow}
+    values |= {key: more[key][rows] for key in has if key != "is_source"}
+    widths = {"ts": _NUMBER, "track": _TEXT, "name": _TEXT, "category": _TEXT, "color": _TEXT, "flow": FIXED}
+    widths |= {key: _NUMBER if key in texts.raw else _TEXT for key in values if key not in widths}
+    made = shape(lambda v: _begin(v, texts, "is_source" in has, number), {key: widths[key] for key in values})
+    return made.packets(values)
+
+
+def _values(counter: Counter, track: int, number: int) -> Any:
+    """The packets of a counter; a value stands as the bits of its double."""
+    made = shape(lambda v: _value(v, track, number), {"ts": _NUMBER, "value": FIXED})
+    return made.packets({"ts": counter.times, "value": counter.values.astype(np.float64).view(np.int64)})
 
 
 def _packet(trace: Any, number: int) -> Any:
@@ -91,7 +166,7 @@ def _packet(trace: Any, number: int) -> Any:
     return packet
 
 
-def _begin(values: Mapping[str, int], is_source: bool, number: int) -> Any:
+def _begin(values: Mapping[str, int], texts: _Texts, is_source: bool, number: int) -> Any:
     """A trace of one packet: the beginning of a slice."""
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
@@ -102,10 +177,13 @@ def _begin(values: Mapping[str, int], is_source: bool, number: int) -> Any:
     event = packet.track_event
     event.type = proto.TrackEvent.TYPE_SLICE_BEGIN
     event.track_uuid, event.name_iid = values["track"], values["name"]
-    for name, iid in _NOTES.items():
-        if name in values:
+    event.category_iids.append(values["category"])
+    if "color" in values:
+        event.correlation_id_str_iid = values["color"]
+    for key, iid in texts.figures.items():
+        if key in values:
             note = event.debug_annotations.add(name_iid=iid)
-            setattr(note, "string_value_iid" if name == "kernel" else "int_value", values[name])
+            setattr(note, "int_value" if key in texts.raw else "string_value_iid", values[key])
     if "flow" in values:
         (event.flow_ids if is_source else event.terminating_flow_ids).append(values["flow"])
     return trace
@@ -123,7 +201,20 @@ def _end(values: Mapping[str, int], number: int) -> Any:
     return trace
 
 
-def _header(shown: Picture, number: int) -> Any:
+def _value(values: Mapping[str, int], track: int, number: int) -> Any:
+    """A trace of one packet: a value of a counter."""
+    from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
+
+    trace = proto.Trace()
+    packet = _packet(trace, number)
+    packet.timestamp = values["ts"]
+    packet.track_event.type = proto.TrackEvent.TYPE_COUNTER
+    packet.track_event.track_uuid = track
+    packet.track_event.double_counter_value = float(np.array([values["value"]], np.int64).view(np.float64)[0])
+    return trace
+
+
+def _header(shown: Picture, texts: _Texts, number: int) -> Any:
     """The packets before all events: the texts that events point at, and the tracks with their groups."""
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
@@ -131,26 +222,44 @@ def _header(shown: Picture, number: int) -> Any:
     packet = _packet(trace, number)
     packet.sequence_flags = proto.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
     packet.first_packet_on_sequence = True
-    for name, iid in _NOTES.items():
-        packet.interned_data.debug_annotation_names.add(iid=iid, name=name)
-    for at, text in enumerate(shown.names):
-        packet.interned_data.event_names.add(iid=at + 1, name=text)
-        packet.interned_data.debug_annotation_string_values.add(iid=at + 1, str=text.encode("utf-8", "backslashreplace"))
-    groups = {group: number * _ROOM + at + 1 for at, group in enumerate(dict.fromkeys(track.group for track in shown.tracks))}
-    for group, uuid in groups.items():
+    interned = packet.interned_data
+    for field, numbers in (
+        (interned.debug_annotation_names, texts.figures),
+        (interned.event_names, texts.names),
+        (interned.event_categories, texts.categories),
+    ):
+        for text, iid in numbers.items():
+            field.add(iid=iid, name=text)
+    for text, iid in texts.values.items():
+        interned.debug_annotation_string_values.add(iid=iid, str=text.encode("utf-8", "backslashreplace"))
+        interned.correlation_id_str.add(iid=iid, str=text.encode("utf-8", "backslashreplace"))
+    _describe(trace, shown, number)
+    return trace
+
+
+def _rank(group: str) -> int:
+    """Programs first, then devices, then the host."""
+    name = group.rpartition(": ")[2] if group.endswith(PROGRAMS) else group
+    return 0 if name == PROGRAMS else 1 if "GPU " in name else 2
+
+
+def _describe(trace: Any, shown: Picture, number: int) -> None:
+    """The tracks and counters, each under its group."""
+    from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
+
+    names = dict.fromkeys([*(track.group for track in shown.tracks), *(counter.group for counter in shown.counters)])
+    groups = {group: number * _ROOM + at + 1 for at, group in enumerate(sorted(names, key=_rank))}
+    for rank, (group, uuid) in enumerate(groups.items()):
         described = _packet(trace, number).track_descriptor
-        described.uuid, described.name = uuid, group
+        described.uuid, described.name, described.sibling_order_rank = uuid, visible(group), rank
         described.child_ordering = proto.TrackDescriptor.EXPLICIT
         if shown.notes:
             described.description = " ".join(shown.notes)
     for at, track in enumerate(shown.tracks):
         described = _packet(trace, number).track_descriptor
-        described.uuid, described.name, described.parent_uuid = _first_track(number) + at, track.name, groups[track.group]
-        described.sibling_order_rank = _rank(track)
-    return trace
-
-
-def _rank(track: Track) -> int:
-    """Executions and their gaps first, then kernels by class, then copies."""
-    order = ("Executions", "Host gaps", "Kernels: ", "Graphs", "Copies", "Memsets")
-    return next((i for i, start in enumerate(order) if track.name.startswith(start)), len(order))
+        described.uuid, described.name, described.parent_uuid = _first_track(number) + at, visible(track.name), groups[track.group]
+        described.sibling_order_rank = len(shown.counters) + track.rank
+    for at, counter in enumerate(shown.counters):
+        described = _packet(trace, number).track_descriptor
+        described.uuid, described.name, described.parent_uuid = _counter_track(number) + at, counter.name, groups[counter.group]
+        described.counter.unit_name, described.sibling_order_rank = counter.unit, at

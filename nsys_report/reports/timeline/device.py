@@ -28,6 +28,7 @@ Programs = Mapping[ProgramKey, str]
 """The title of each program's section by module name and number."""
 Instructions = Mapping[tuple[str | None, int | None, str], Mapping[str, Any]]
 """What the report knows of each instruction."""
+Figures = tuple[tuple[str, int], ...]
 _COLUMNS = ("activity", "name", "hlo_instruction", "kernel_class", "class_detail", "copy_kind", "hlo_module")
 WHERE_FROM = (("op_name", "operation"), ("source", "source"), ("phase", "phase"))
 OWN_COLORS = frozenset({"weights", "kv_gather", "kv_write", "attention", "other"})
@@ -76,28 +77,29 @@ def _activity_looks(table: pa.Table, looks: Looks, programs: Programs, instructi
     """The look of each activity; those that say the same share one."""
     coded = {name: codes(table, name) for name in _COLUMNS}
     moved = np.where(ints(table, "bytes_accessed") >= 0, ints(table, "bytes_accessed"), ints(table, "bytes"))
-    stacked = np.stack([*(code for code, _ in coded.values()), ints(table, "program_id"), moved])
+    stacked = np.stack([*(code for code, _ in coded.values()), ints(table, "program_id"), ints(table, "flops"), moved])
     keys, index = np.unique(stacked, axis=1, return_inverse=True)
     made = []
-    for *parts, number, size in keys.T.tolist():
+    for *parts, number, flops, size in keys.T.tolist():
         said = {name: words_[code] if code >= 0 else None for code, (name, (_, words_)) in zip(parts, coded.items(), strict=True)}
         program = (said["hlo_module"], number if number != NONE else None)
         about = instructions.get((*program, said["hlo_instruction"])) if said["hlo_instruction"] else None
-        made.append(looks.number(_activity_look(said, size if size != NONE else None, programs.get(program), about or {})))
+        figures = tuple((key, value) for key, value in (("bytes", size), ("flops", flops)) if value != NONE)
+        made.append(looks.number(_activity_look(said, figures, programs.get(program), about or {})))
     return np.array(made, np.int64)[index.reshape(-1)]
 
 
-def _activity_look(said: Mapping[str, str | None], size: int | None, program: str | None, about: Mapping[str, Any]) -> Look:
+def _activity_look(said: Mapping[str, str | None], figures: Figures, program: str | None, about: Mapping[str, Any]) -> Look:
     activity, name = said["activity"], said["name"] or ""
-    facts = [("bytes", words("bytes", size))] if size is not None else []
+    facts = [("bytes", words("bytes", value)) for key, value in figures if key == "bytes"]
     if activity != "kernel":
         sort = {"memcpy": "copy", "graph": "graph"}.get(str(activity), "memset")
         shown = said["hlo_instruction"] or {"copy": f"copy {said['copy_kind'] or name}", "graph": name or "graph"}.get(sort, sort)
-        return Look(shown, f"c-{sort}", program, said["hlo_instruction"], (("activity", str(activity)), *facts, *_origin(about)))
+        return Look(shown, f"c-{sort}", program, said["hlo_instruction"], (("activity", str(activity)), *facts, *_origin(about)), figures)
     short, group = kernel(name), said["kernel_class"]
     color = group if group in OWN_COLORS else "kernel" if group is None else "other"
     told = [("kernel", short), ("class", " · ".join(filter(None, (group or "unknown", said["class_detail"]))))]
-    return Look(said["hlo_instruction"] or short, f"c-{color}", program, said["hlo_instruction"], (*told, *facts, *_origin(about)))
+    return Look(said["hlo_instruction"] or short, f"c-{color}", program, said["hlo_instruction"], (*told, *facts, *_origin(about)), figures)
 
 
 def _origin(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -36,7 +36,9 @@ def host_rows(capture: Capture, shown: Ranges, looks: Looks) -> tuple[list[Row],
     thread = np.concatenate([ints(calls, "thread"), ints(ranges, "thread")])
     names, count = np.unique(thread, return_counts=True)
     busiest = names[np.argsort(-count, kind="stable")][:MOST_THREADS].tolist()
-    rows = [row for name in busiest for row in _thread_rows(name, calls, ranges, looks, len(np.unique(names >> 24)) > 1)]
+    several = len(np.unique(names >> 24)) > 1
+    titles = {name: thread_title(name, capture.thread_names.get(name), several) for name in busiest}
+    rows = [row for name in busiest for row in _thread_rows(titles[name], name, calls, ranges, looks)]
     left = len(names) - len(busiest)
     return rows, (f"{left} more threads made few calls and are left out.",) if left else ()
 
@@ -49,10 +51,15 @@ def _within(table: pa.Table | None, shown: Ranges) -> pa.Table:
     return table.take(pa.array(overlapping(start, np.where(end < 0, np.iinfo(np.int64).max, end), shown)))
 
 
-def _thread_rows(thread: int, calls: pa.Table, ranges: pa.Table, looks: Looks, several: bool) -> Iterator[Row]:
-    mine, own = (table.filter(pa.array(ints(table, "thread") == thread)) for table in (calls, ranges))
+def thread_title(thread: int, name: str | None, several: bool) -> str:
+    """What a thread is called: its number, its name where the capture has one, its process where there are several."""
     process = f" of process {thread >> 24 & _THREAD}" if several else ""
-    group = f"thread {thread & _THREAD}{process}: {_role(mine)}"
+    return f"thread {thread & _THREAD}{f' {name}' if name else ''}{process}"
+
+
+def _thread_rows(title: str, thread: int, calls: pa.Table, ranges: pa.Table, looks: Looks) -> Iterator[Row]:
+    mine, own = (table.filter(pa.array(ints(table, "thread") == thread)) for table in (calls, ranges))
+    group = f"{title}: {_role(mine)}"
     if len(own):
         yield from _rows(group, "NVTX", "range", own, _range_looks(own, looks))
     if len(mine):

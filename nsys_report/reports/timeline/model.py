@@ -26,6 +26,8 @@ class Look:
     instruction: str | None = None
     facts: tuple[tuple[str, str], ...] = ()
     """What else there is to say: labels and words."""
+    figures: tuple[tuple[str, int], ...] = ()
+    """Of the same what is a number, raw: bytes, flops."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
