@@ -54,12 +54,12 @@ def rollup_tables(results: AnalysisResults, record: Record, top: int | None, cho
     work = of_module(results.work, record)
     order = sorted(DIMENSIONS, key=lambda by: by != chosen)
     found = [(by, rollup_table(work, by, results.ceilings)) for by in order if len(work)]
-    return [_table(by, rows, top, by != chosen) for by, rows in found if by in (chosen, DEFAULT) or _tells(by, rows)]
+    return [_table(by, rows, top, by != chosen) for by, rows in found if by in (chosen, DEFAULT) or tells(rows["group"].to_pylist())]
 
 
-def _tells(by: str, rows: pa.Table) -> bool:
+def tells(groups: list[str]) -> bool:
     """Whether a dimension has a name for anything: not where all is without a scope, a source line, a layer."""
-    return len(rows) > 1 or not rows["group"][0].as_py().startswith(("no ", "outside of "))
+    return len(groups) > 1 or not groups[0].startswith(("no ", "outside of "))
 
 
 def _table(by: str, rows: pa.Table, top: int | None, in_full: bool) -> Table:

@@ -97,6 +97,8 @@ def test_every_figure_of_the_report_stands_in_its_table() -> None:
     cells = set(Read(html_of("decode")).cells)
     for section in analysis.report().parts[0].sections:
         for table in section.tables:
+            if table.key.startswith("rollup_") and table.key != "rollup_name":
+                continue  # drawn by the page's script from its own data
             shown = [i for i, column in enumerate(table.columns) if column.drop_rank < 7]
             for row in table.rows:
                 texts = table.texts(row)

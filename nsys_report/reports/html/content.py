@@ -17,6 +17,7 @@ from nsys_report.reports.pictures.model import Pictures
 from nsys_report.reports.pictures.runs import MOST_MARKS
 from nsys_report.reports.pictures.timeline import choose
 from nsys_report.reports.programs import title_of
+from nsys_report.reports.rollup_tree import Rollups, rollup_trees
 from nsys_report.reports.timeline.build import MOST_STEPS, step_timeline
 from nsys_report.reports.timeline.windows import MOST_MARKS as MOST_TIMELINE_MARKS
 from nsys_report.units import phrase
@@ -37,6 +38,8 @@ class Content:
     part: Part
     pictures: Pictures
     timeline: StepTimeline | None = None
+    rollups: Mapping[str, Rollups] = field(default_factory=dict, repr=False)
+    """By the title of a program's section."""
     hlo: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     """HLO text by the title of a program's section and by instruction."""
     limits: tuple[Notice, ...] = ()
@@ -66,7 +69,15 @@ def _content(part: Part, session: Session, parts: int, made_by: str) -> Content:
     limits = [n for n in health_notices(session.health.items, everything=True) if n.severity == "ok" or (n.message, n.hint) not in said]
     texts = dict(hlo_texts(session, MOST_TEXT // parts))
     timeline = _timeline(session, MOST_TIMELINE_MARKS // parts)
-    return Content(part, replace(pictures, name=part.name), timeline, texts, tuple(limits), tuple(_made(session, made_by)))
+    return Content(
+        part, replace(pictures, name=part.name), timeline, _rollups(session, parts), texts, tuple(limits), tuple(_made(session, made_by))
+    )
+
+
+def _rollups(session: Session, parts: int) -> dict[str, Rollups]:
+    records = worth_a_section(session)[0] if len(session.results.modules) else []
+    made = {title_of(record): rollup_trees(session, record, parts * len(records)) for record in records}
+    return {title: found for title, found in made.items() if found is not None}
 
 
 def _timeline(session: Session, most: int) -> StepTimeline | None:

@@ -10,10 +10,12 @@ from markupsafe import Markup
 
 from nsys_report.reports.finding_page import places_table
 from nsys_report.reports.html.content import Content, Page
+from nsys_report.reports.html.rollup import rollup_data
 from nsys_report.reports.html.roofline import roofline_data
 from nsys_report.reports.html.timeline import timeline_data
 from nsys_report.reports.model import Row, Section, Table
 from nsys_report.reports.pictures.model import ProgramPictures
+from nsys_report.reports.rollup_tree import Rollups
 from nsys_report.units import visible
 
 FOLDED_FROM = 7
@@ -40,6 +42,7 @@ def page_data(page: Page) -> dict[str, Any]:
     programs = programs_of(page)
     return {
         "rooflines": {key: value for number, content in enumerate(page.contents) for key, value in _rooflines(content, f"p{number}")},
+        "rollups": {key: value for number, content in enumerate(page.contents) for key, value in _rollups(content, f"p{number}")},
         "timelines": {key: value for number, content in enumerate(page.contents) for key, value in _timelines(content, f"p{number}")},
         "details": {key: value for number, content in enumerate(page.contents) for key, value in _details(content, f"p{number}", programs)},
         "hlo": {key: value for number, content in enumerate(page.contents) for key, value in _hlo(content, f"p{number}")},
@@ -58,6 +61,17 @@ def _rooflines(content: Content, part: str) -> Iterator[tuple[str, Any]]:
     for number, program in enumerate(content.pictures.programs):
         if program.roofline is not None:
             yield f"{part}-g{number}-roofline", roofline_data(program.roofline, _section_of(content, part, program.program))
+
+
+def _rollups(content: Content, part: str) -> Iterator[tuple[str, Any]]:
+    for number, section in enumerate(content.part.sections):
+        if (found := rollup_of(content, section)) is not None:
+            yield f"{part}-s{number}-rollup", rollup_data(found, f"{part}-s{number}")
+
+
+def rollup_of(content: Content, section: Section) -> Rollups | None:
+    """The roll-ups of a program's section; None of others."""
+    return content.rollups.get(section.module or "")
 
 
 def _timelines(content: Content, part: str) -> Iterator[tuple[str, Any]]:

@@ -16,6 +16,7 @@ from nsys_report.reports.finding_page import places_table
 from nsys_report.reports.html import data
 from nsys_report.reports.html.content import Content, Page
 from nsys_report.reports.html.glossary import CERTAINTY, PARTS, TERMS, prose
+from nsys_report.reports.html.rollup import rollup_words
 from nsys_report.reports.html.timeline import picks, summary_of
 from nsys_report.reports.model import Column, Part, Row, Section, Table
 from nsys_report.reports.palette import BUDGET, CLASSES, HOST, LANES, of_lane
@@ -23,7 +24,18 @@ from nsys_report.reports.pictures.model import BudgetBar, ClassRate, ProgramPict
 from nsys_report.units import count, duration, phrase, share, visible
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
-SCRIPTS = ("core.js", "address.js", "tables.js", "roofline.js", "timeline_draw.js", "timeline.js", "search.js", "sections.js", "start.js")
+SCRIPTS = (
+    "core.js",
+    "address.js",
+    "tables.js",
+    "roofline.js",
+    "rollup.js",
+    "timeline_draw.js",
+    "timeline.js",
+    "search.js",
+    "sections.js",
+    "start.js",
+)
 """The page's scripts, in the order in which they run: core.js makes the `report` that the others take."""
 MOST_FINDINGS = 3
 """Findings in full at the top of the page; the others are folded."""
@@ -114,6 +126,8 @@ def _environment(page: Page) -> Environment:
         runs_words=summary_of,
         timeline_key=timeline_key,
         picks=picks,
+        rollup_of=data.rollup_of,
+        rollup_words=rollup_words,
     )
     return environment
 

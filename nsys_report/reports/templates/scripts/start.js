@@ -3,6 +3,7 @@
 (function (report) {
   report.startTimelines();
   report.startRooflines();
+  report.startRollups();
   report.arrive();
   report.root.dataset.ready = "yes";
 })(window.report);
