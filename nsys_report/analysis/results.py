@@ -9,7 +9,7 @@ import pyarrow as pa
 from nsys_report.analysis.arrays.intervals import length
 from nsys_report.analysis.arrays.view import View, make_view
 from nsys_report.analysis.budget.parts import Budget, budget
-from nsys_report.analysis.budget.table import budget_tables
+from nsys_report.analysis.budget.table import budget_tables, typical_executions
 from nsys_report.analysis.idle.causes import CODES
 from nsys_report.analysis.idle.host_gap import gap_parts, host_gaps
 from nsys_report.analysis.idle.host_phases import host_phases
@@ -107,19 +107,20 @@ def compute_results(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
     budgets = budget(view, costs, same, times, idle, busy, ceilings, per_flop)
     budget_rows, steps = budget_tables(view, budgets, tokens_per_execution(view, costs, same, stored), cache_types(view))
     gaps = gap_parts(view, idle)
-    classes = classes_table(view, costs, same, times, ceilings)
-    groups = group_by_instruction(view)
-    instructions = instructions_table(view, costs, groups, ceilings, stored)
+    typical = typical_executions(view, budgets.wall)
+    classes = classes_table(view, costs, same, times, ceilings, typical)
+    modules, groups = modules_table(view), group_by_instruction(view)
+    instructions = instructions_table(view, costs, groups, ceilings, stored, typical)
     repeating = find_repeats(view, costs, ceilings)
     return AnalysisResults(
         ceilings=ceilings,
-        modules=modules_table(view),
+        modules=modules,
         classes=classes,
-        details=details_table(view, costs, same, times, ceilings),
+        details=details_table(view, costs, same, times, ceilings, typical),
         instructions=instructions,
-        phases=phases_table(instructions),
+        phases=phases_table(instructions, modules),
         kernels=kernels_table(view),
-        copies=copies_table(view),
+        copies=copies_table(view, typical),
         coverage=coverage,
         devices=devices_table(view, busy),
         steps=steps,

@@ -106,7 +106,7 @@ def _categories(step: Record, parts: list[dict[str, Any]], by_row: Mapping[tuple
         found = [one for p in mine for one in by_row.get((p["category"], p["part"]), [])]
         if time > 0:
             rows.append(Row((CATEGORIES[category], time, time / step["typical_ns"], _gain(step, time), _largest(mine), _ids(found))))
-    rows.append(Row(("a typical step", step["typical_ns"], 1.0, None, "", None), is_total=True))
+    rows.append(Row(("a typical step" if not step["is_alone"] else "a typical execution", step["typical_ns"], 1.0, None, "", None), is_total=True))
     if step["is_alone"]:
         note = f"mean over the middle half of {things(step['steps'], 'execution')}, without the time between them"
     else:
@@ -132,21 +132,3 @@ def _category(record: Record) -> Value:
 
 def _part(record: Record) -> Value:
     return str(record["part"]).replace("_", " ")
-
-
-def step_facts(results: AnalysisResults, record: Record) -> tuple[tuple[Fact, ...], tuple[str, ...]]:
-    """A typical step in one sentence: its time, its tokens a second, and those that its floor would give."""
-    found: list[Mapping[str, Any]] = of_module(results.steps, record).to_pylist()
-    if not found:
-        return (), ()
-    step = found[0]
-    facts = [Fact("step_ns", "typical step", step["typical_ns"], "ns")]
-    if not step["tokens_per_s"]:
-        return tuple(facts), ()
-    facts.append(Fact("tokens_per_s", "tokens", step["tokens_per_s"], "per_s"))
-    text = f"A typical step takes {duration(step['typical_ns'])} and makes {things(step['tokens_per_execution'], 'token')}: "
-    text += f"{rate(step['tokens_per_s'])} a second"
-    if step["floor_tokens_per_s"]:
-        facts.append(Fact("floor_tokens_per_s", "tokens at the floor", step["floor_tokens_per_s"], "per_s"))
-        text += f"; its floor would give {rate(step['floor_tokens_per_s'])}"
-    return tuple(facts), (text + ".",)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from nsys_report.capture.model import shared_places
 from nsys_report.fact import Fact
+from nsys_report.quantities import QUANTITIES, name_of
 from nsys_report.reports.model import Column, Row, Section, Table
 from nsys_report.reports.present import Record, Show, present
 from nsys_report.units import Value, count, duration, phrase, share, things
@@ -35,11 +36,12 @@ COPIES = (
     Show("copy_kind", "kind"),
     Show("count_per_execution", "per execution", 1),
     Show("bytes_per_execution", "bytes", 1),
-    Show("time_per_execution_ns", "time", 1),
-    Show("bytes_per_s", "implied"),
-    Show("total_count", "total count", 2),
-    Show("total_bytes", "total bytes", 2),
-    Show("total_time_ns", "total time", 2),
+    Show("typical_ns", drop_rank=1),
+    Show("time_per_execution_ns", drop_rank=9),
+    Show("bytes_per_s"),
+    Show("total_count", "total count", 6),
+    Show("total_bytes", "total bytes", 6),
+    Show("total_time_ns", "total time", 6),
 )
 COPIES_OUTSIDE = (
     Show("activity", "copies"),
@@ -47,7 +49,7 @@ COPIES_OUTSIDE = (
     Show("total_count", "count", 1),
     Show("total_bytes", "bytes", 1),
     Show("total_time_ns", "time", 1),
-    Show("bytes_per_s", "implied", 2),
+    Show("bytes_per_s", drop_rank=2),
 )
 DEVICES = (
     Show("device_id", "device"),
@@ -243,15 +245,17 @@ SUMMARY = (
     Column("name", "capture", "name"),
     Column("program", "program with most time", "name", drop_rank=2),
     Column("executions", "executions", "count", drop_rank=3),
-    Column("kernel_time_ns", "kernel time", "ns"),
-    Column("busy_time_ns", "busy time", "ns", drop_rank=3),
-    Column("host_gap_ns", "host gap", "ns", drop_rank=1),
-    Column("step_ns", "step", "ns", "a typical step, from one execution's start to the next", drop_rank=1),
-    Column("of_floor_measured", "of measured", "ratio", "the floor at the measured ceiling over the kernel time", drop_rank=4),
+    Column("step_ns", name_of("step_ns"), "ns", QUANTITIES["step_ns"].meaning, drop_rank=1),
+    Column("typical_kernel_time_ns", name_of("typical_kernel_time_ns"), "ns", QUANTITIES["typical_kernel_time_ns"].meaning),
+    Column("idle_ns", name_of("idle_ns"), "ns", QUANTITIES["idle_ns"].meaning, drop_rank=1),
+    Column("kernel_time_ns", name_of("kernel_time_ns"), "ns", QUANTITIES["kernel_time_ns"].meaning, drop_rank=8),
+    Column("busy_time_ns", name_of("busy_time_ns"), "ns", QUANTITIES["busy_time_ns"].meaning, drop_rank=8),
+    Column("host_gap_ns", name_of("host_gap_ns"), "ns", QUANTITIES["host_gap_ns"].meaning, drop_rank=7),
+    Column("of_floor_measured", name_of("of_floor_measured"), "ratio", QUANTITIES["of_floor_measured"].meaning, drop_rank=4),
     Column("joined_share", "joined", "ratio", "share of the kernel time joined to HLO with confidence", drop_rank=5),
     Column("finding", "first finding", "name", drop_rank=6),
 )
-FIGURES = ("hlo_module", "executions", "kernel_time_ns", "busy_time_ns", "host_gap_ns")
+FIGURES = ("kernel_time_ns", "busy_time_ns", "host_gap_ns")
 
 
 def summary(sessions: Sequence[Session]) -> Table:
@@ -259,20 +263,23 @@ def summary(sessions: Sequence[Session]) -> Table:
     rows = []
     for session in sessions:
         modules = session.results.modules.slice(0, 1).to_pylist()
-        record = modules[0] if modules else dict.fromkeys(FIGURES)
+        record = modules[0] if modules else dict.fromkeys(("hlo_module", "executions", *FIGURES))
+        step, kernels, idle = _step(session, record)
         floor = _floor(session, record) if modules else None
-        ratio = floor / record["kernel_time_ns"] if floor and record["kernel_time_ns"] else None
+        ratio = floor / kernels if floor and kernels else None
         joined = session.results.joined_share if session.xla_dump is not None else None
         first = session.causes[0].title if session.causes else None
-        rows.append(Row((session.name, *(record[key] for key in FIGURES), _step(session, record), ratio, joined, first)))
-    return Table("summary", "Captures", SUMMARY, tuple(rows), notes=("kernel time, busy time and host gap: median of complete executions",))
+        medians = (record[key] for key in FIGURES)
+        rows.append(Row((session.name, record["hlo_module"], record["executions"], step, kernels, idle, *medians, ratio, joined, first)))
+    return Table("summary", "Captures", SUMMARY, tuple(rows), notes=("step, kernel time and idle: of a typical step",))
 
 
-def _step(session: Session, record: Record) -> float | None:
+def _step(session: Session, record: Record) -> tuple[float | None, float | None, float | None]:
+    """A program's typical step, and the kernel time and the idle time in it."""
     from nsys_report.reports.programs import of_module
 
-    steps = of_module(session.results.steps, record)["typical_ns"].to_pylist() if "program_id" in record else []
-    return float(steps[0]) if steps and steps[0] is not None else None
+    steps = of_module(session.results.steps, record).to_pylist() if "program_id" in record else []
+    return (steps[0]["typical_ns"], steps[0]["typical_kernel_time_ns"], steps[0]["idle_ns"]) if steps else (None, None, None)
 
 
 def _floor(session: Session, record: Record) -> float | None:

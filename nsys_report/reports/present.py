@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from nsys_report.quantities import name_of
 from nsys_report.reports.model import Column, Mark, Row, Table
 from nsys_report.units import Value
 
@@ -16,10 +17,13 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """A column to show: its key in the Arrow table, its heading, and when it is left out (model.Column.drop_rank)."""
+    """A column to show: its key in the Arrow table, its heading, and when it is left out (model.Column.drop_rank).
+
+    Without a heading it is a named quantity (nsys_report.quantities), and headed by its name.
+    """
 
     key: str
-    heading: str
+    heading: str = ""
     drop_rank: int = 0
     unit: str = ""
     """"" takes the unit that the key ends in."""
@@ -34,6 +38,7 @@ _ENDINGS = (
     ("bytes_per_execution", "bytes"),
     ("flops", "flops"),
     ("share", "ratio"),
+    ("share_of_roof", "ratio"),
     ("share_of_measured", "ratio"),
     ("share_of_nominal", "ratio"),
     ("confidence", "confidence"),
@@ -59,7 +64,7 @@ def columns_of(schema: pa.Schema, shows: Iterable[Show]) -> tuple[Column, ...]:
 
 def _column(field: pa.Field, show: Show) -> Column:
     about = (field.metadata or {}).get(b"about", b"").decode()
-    return Column(show.key, show.heading, show.unit or unit_of(show.key, field.type), about, show.drop_rank)
+    return Column(show.key, show.heading or name_of(show.key), show.unit or unit_of(show.key, field.type), about, show.drop_rank)
 
 
 def no_marks(_record: Record) -> tuple[Mark, ...]:

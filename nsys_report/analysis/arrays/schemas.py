@@ -47,15 +47,17 @@ MODULES = pa.schema(
 """A row per program, most busy time first."""
 
 _BANDWIDTHS = (
-    column("bytes_per_s", pa.float64(), "implied bandwidth: bytes over the time of the kernels whose bytes are known"),
+    column("bytes_per_s", pa.float64(), "implied bandwidth: bytes over the time of the kernels whose bytes are known, in typical steps"),
     column("share_of_measured", pa.float64(), "bytes_per_s over the measured ceiling; null without one"),
     column("share_of_nominal", pa.float64(), "bytes_per_s over the nominal ceiling; null without one"),
     column("above_measured", pa.bool_(), "bytes_per_s exceeds the measured ceiling's range: L2 served it, or the bytes are wrong"),
-    column("flops_per_s", pa.float64(), "flops over the time of the kernels whose flops are known"),
+    column("flops_per_s", pa.float64(), "flops over the time of the kernels whose flops are known, in typical steps"),
 )
 
 _CLASS_FIGURES = (
     *spread("time_per_execution_ns", "time of the class in an execution: kernels, and copies on the device that its instructions ask for"),
+    column("typical_ns", pa.float64(), "time of the class in a typical step; the classes' add up to the program's kernels and such copies"),
+    column("typical_share", pa.float64(), "share of that sum, 0 to 1"),
     column("time_mean_ns", pa.float64(), "mean of the same; the classes' means add up to the mean time of kernels and such copies"),
     column("time_share", pa.float64(), "share of the program's time in all classes, 0 to 1"),
     column("launches_per_execution", pa.float64(), "kernels and such copies of the class in an execution; mean"),
@@ -94,6 +96,7 @@ COPIES = pa.schema(
         column("count_per_execution", pa.float64(), "how many in an execution; mean"),
         column("bytes_per_execution", pa.float64(), "bytes copied or set in an execution; mean"),
         *spread("time_per_execution_ns", "their time in an execution"),
+        column("typical_ns", pa.float64(), "their time in a typical step's execution; mean"),
         column("bytes_per_s", pa.float64(), "bytes over time, all complete executions"),
         column("total_count", pa.int64(), "how many in the capture"),
         column("total_bytes", pa.int64(), "bytes in the capture"),
@@ -118,6 +121,8 @@ INSTRUCTIONS = pa.schema(
         *spread("time_per_execution_ns", "its time in an execution that has it"),
         column("time_min_ns", pa.int64(), "least time in an execution that has it"),
         column("time_max_ns", pa.int64(), "most time in an execution that has it"),
+        column("typical_ns", pa.float64(), "its time in a typical step: mean over the middle half of steps, those without it as 0"),
+        column("typical_share", pa.float64(), "share of the typical time of the program's kernels and own copies, 0 to 1; null for copies that cross the host"),
         column("time_mean_ns", pa.float64(), "mean over all complete executions, those without it as 0"),
         column(
             "time_share",

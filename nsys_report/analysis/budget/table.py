@@ -10,9 +10,13 @@ import pyarrow as pa
 from hlo_mapping import WORD, column
 from nsys_report.analysis.arrays.schemas import MODULE_KEY, spread
 from nsys_report.analysis.arrays.tables import Column, module_columns, table
-from nsys_report.analysis.arrays.view import Ints, View
+from nsys_report.analysis.arrays.view import Flags, Ints, View, ints
 from nsys_report.analysis.budget.parts import CATEGORIES, Budget
+from nsys_report.analysis.idle.causes import CAUSES as _CAUSES
 from nsys_report.analysis.times.modules import intervals_to_next
+
+CAUSES = {cause.key: cause.category for cause in _CAUSES}
+"""The category of each cause of idle time."""
 
 BUDGET = pa.schema(
     [
@@ -44,6 +48,8 @@ STEPS = pa.schema(
         column("mean_ns", pa.float64(), "mean wall time"),
         *spread("wall_ns", "from one start to the next"),
         column("total_ns", pa.int64(), "sum of all steps"),
+        column("typical_kernel_time_ns", pa.float64(), "kernel time of the same executions; mean; null where graphs were recorded whole"),
+        column("idle_ns", pa.float64(), "time of the typical step in which the device runs nothing: the budget's causes of idle time together"),
         column("floor_ns", pa.float64(), "floor of the typical step: weights, KV cache and arithmetic at the ceiling"),
         column(
             "tokens_per_execution",
@@ -85,6 +91,16 @@ def steps_of(view: View, module: int) -> tuple[Ints, bool]:
     return (chosen, False) if len(chosen) else (np.flatnonzero(complete), True)
 
 
+def typical_executions(view: View, wall: Ints) -> Flags:
+    """The executions that begin the typical steps of their programs: the middle half by wall time, which typical figures are means over."""
+    found = np.zeros(len(view.executions), np.bool_)
+    for module in range(len(view.modules)):
+        chosen = steps_of(view, module)[0]
+        if len(chosen):
+            found[chosen[middle_half(wall[chosen])]] = True
+    return found
+
+
 def _module_rows(view: View, found: Budget, module: int, chosen: Ints, tokens: float | None) -> pa.Table:
     ns, wall = found.ns[chosen], found.wall[chosen]
     there = np.flatnonzero(ns.any(axis=0))
@@ -116,7 +132,9 @@ def _module_steps(view: View, found: Budget, module: int, chosen: Ints, alone: b
     wall = found.wall[chosen]
     middle = middle_half(wall)
     floors = [i for i, part in enumerate(found.parts) if part.category == "floor"]
-    floor, step = float(found.ns[chosen][middle][:, floors].sum(axis=1).mean()), float(wall[middle].mean())
+    idle = [i for i, part in enumerate(found.parts) if CAUSES.get(part.part) == part.category and part.category != "not_recorded"]
+    floor, pause = (float(found.ns[chosen][middle][:, columns].sum(axis=1).mean()) for columns in (floors, idle))
+    step, kernels = float(wall[middle].mean()), _kernel_time(view, chosen[middle])
     p10, median, p90 = np.quantile(wall, (0.1, 0.5, 0.9))
     known = tokens is not None and step > 0
     row = {
@@ -129,6 +147,8 @@ def _module_steps(view: View, found: Budget, module: int, chosen: Ints, alone: b
         "wall_p10_ns": [float(p10)],
         "wall_p90_ns": [float(p90)],
         "total_ns": [int(wall.sum())],
+        "typical_kernel_time_ns": [kernels],
+        "idle_ns": [pause],
         "floor_ns": [floor if found.ceiling else None],
         "tokens_per_execution": [tokens],
         "tokens_per_s": [tokens * 1e9 / step if tokens is not None and known else None],
@@ -137,3 +157,10 @@ def _module_steps(view: View, found: Budget, module: int, chosen: Ints, alone: b
         "ceiling": [f"{found.ceiling.value / 1e9:,.0f} GB/s, {found.ceiling.origin}" if found.ceiling else None],
     }
     return table(STEPS, row)
+
+
+def _kernel_time(view: View, runs: Ints) -> float | None:
+    """The mean kernel time of executions; None where a graph in any was recorded whole."""
+    time, known = ints(view.joined.executions, "kernel_time_ns")
+    whole = view.activity.isin(frozenset({"graph"})) & np.isin(view.execution, runs)
+    return None if whole.any() or not known[runs].all() else float(time[runs].mean())

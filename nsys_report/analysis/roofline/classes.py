@@ -52,18 +52,18 @@ def class_times(view: View, costs: Costs) -> ClassTimes:
     return ClassTimes(group, names, of_groups(used >= 0), of_groups(used & 2 > 0), of_groups(used & 1 > 0))
 
 
-def classes_table(view: View, costs: Costs, same: Alike, times: ClassTimes, ceilings: Ceilings) -> pa.Table:
-    """Schema CLASSES: a row per program and class."""
+def classes_table(view: View, costs: Costs, same: Alike, times: ClassTimes, ceilings: Ceilings, typical: Flags) -> pa.Table:
+    """Schema CLASSES: a row per program and class. `typical` are the executions of typical steps."""
     of_class = times.names // costs.detail_width
     seen, column = np.unique(of_class, return_inverse=True)
-    figures = _figures(view, costs, same, times, ceilings, column, len(seen))
+    figures = _figures(view, costs, same, times, ceilings, typical, column, len(seen))
     names = {"kernel_class": words(seen[figures.group] - 1, costs.classes.words)}
     return table(CLASSES, {**figures.columns, **names}).take(figures.order)
 
 
-def details_table(view: View, costs: Costs, same: Alike, times: ClassTimes, ceilings: Ceilings) -> pa.Table:
-    """Schema DETAILS: a row per program, class and detail."""
-    figures = _figures(view, costs, same, times, ceilings, np.arange(len(times.names)), len(times.names))
+def details_table(view: View, costs: Costs, same: Alike, times: ClassTimes, ceilings: Ceilings, typical: Flags) -> pa.Table:
+    """Schema DETAILS: a row per program, class and detail. `typical` are the executions of typical steps."""
+    figures = _figures(view, costs, same, times, ceilings, typical, np.arange(len(times.names)), len(times.names))
     code = times.names[figures.group]
     names = {
         "kernel_class": words(code // costs.detail_width - 1, costs.classes.words),
@@ -97,38 +97,49 @@ class _Figures:
     """Programs in the order of their first execution, most time first within each."""
 
 
-def _figures(view: View, costs: Costs, same: Alike, times: ClassTimes, ceilings: Ceilings, column: Ints, groups: int) -> _Figures:
+def _figures(
+    view: View, costs: Costs, same: Alike, times: ClassTimes, ceilings: Ceilings, typical: Flags, column: Ints, groups: int
+) -> _Figures:
     """The figures of every (module, group) that has kernels; `column` is the group that each of the times' groups is part of."""
-    sums = _sums(view, costs, same, times, column, groups)
+    sums = _sums(view, costs, same, times, typical, column, groups)
     module, group = np.nonzero(sums["launches_total"])
     there = (module.astype(np.int64), group.astype(np.int64))
     columns: dict[str, Column] = _module_figures(sums, there, view)
     columns |= _against(columns, ceilings) | module_columns([view.modules[m] for m in there[0]])
-    order = np.lexsort((-columns["time_mean_ns"], there[0]))
-    return _Figures(there[1], {k: v for k, v in columns.items() if not k.startswith("known_")}, order)
+    order = np.lexsort((-columns["time_mean_ns"], -columns["typical_ns"], there[0]))
+    return _Figures(there[1], {k: v for k, v in columns.items() if k in DETAILS.names}, order)
 
 
-def _sums(view: View, costs: Costs, same: Alike, times: ClassTimes, column: Ints, groups: int) -> dict[str, Floats]:
+def _sums(view: View, costs: Costs, same: Alike, times: ClassTimes, typical: Flags, column: Ints, groups: int) -> dict[str, Floats]:
     """Sums over each execution's kernels by group, then over executions: arrays of shape (modules, groups).
 
-    For every measure its median over complete executions, and its `_total`. Times, sums and counts stay exact in float64.
+    For every measure its median over complete executions, its `_total`, and its mean over `typical` ones. Times, sums and counts stay
+    exact in float64.
     """
     of_kind = np.append(column, 0)[times.group]  # kinds without a group are in no execution's work
     weights: dict[str, Ints | None] = {**costs.values, "floor_bytes": costs.floor, "launches": None}
     members = [np.flatnonzero((view.executions.module == m) & view.executions.complete) for m in range(len(view.modules))]
+    usual = [mine[typical[mine]] for mine in members]
     out: dict[str, Floats] = {}
     for name, values in weights.items():
         of_pattern = same.sums(of_kind, groups, values)
         found = [_over_patterns(of_pattern, same.pattern[m]) for m in members]
         for label, rows in ((f"{name}_total", [total for total, _ in found]), (name, [median for _, median in found])):
             out[label] = np.stack(rows) if rows else np.empty((0, groups))
+        out[f"{name}_typical"] = _means([of_pattern[same.pattern[m]] for m in usual], groups)
     for name, time in (("time", times.time), ("known_bytes_time", times.bytes_known), ("known_flops_time", times.flops_known)):
         per_run = _added(time, column, groups)
         out[f"{name}_total"] = np.stack([per_run[m].sum(axis=0) for m in members]) if members else np.empty((0, groups))
+        out[f"{name}_typical"] = _means([per_run[m] for m in usual], groups)
         for label, q in (("", 0.5), ("_p10", 0.1), ("_p90", 0.9)) if name == "time" else (("", 0.5),):
             quantiles = [_quantile(per_run[m], q) for m in members]
             out[name + label] = np.stack(quantiles) if quantiles else np.empty((0, groups))
     return out
+
+
+def _means(rows: list[Floats], groups: int) -> Floats:
+    """The mean of each column over a program's executions, a row a program; 0 for a program without any."""
+    return np.stack([r.mean(axis=0) if len(r) else np.zeros(groups) for r in rows]) if rows else np.empty((0, groups))
 
 
 def _over_patterns(of_pattern: Floats, patterns: Ints) -> tuple[Floats, Floats]:
@@ -165,17 +176,30 @@ def _module_figures(sums: dict[str, Floats], there: tuple[Ints, Ints], view: Vie
     of_module = sums["time_total"].sum(axis=1)[there[0]]
     figures: dict[str, Column] = {
         **spread_columns("time_per_execution_ns", np.stack([one["time"], one["time_p10"], one["time_p90"]])),
+        "typical_ns": one["time_typical"],
+        "typical_share": divide(one["time_typical"], sums["time_typical"].sum(axis=1)[there[0]]),
         "time_mean_ns": divide(one["time_total"], runs),
         "time_share": divide(one["time_total"], of_module),
         "launches_per_execution": divide(one["launches_total"], runs),
         "unknown_bytes_time_share": divide(one["time_total"] - one["known_bytes_time_total"], one["time_total"]),
-        "known_bytes_time": one["known_bytes_time"],
-        "known_flops_time": one["known_flops_time"],
+        **_typical_rates(one),
         "flops": np.where(one["known_flops_time_total"] == 0, np.nan, one["flops"]),
     }
     for name in ("bytes_accessed", "bytes_upper", "weight_bytes", "kv_read_bytes", "kv_write_bytes", "floor_bytes"):
         figures[name] = np.where(one["known_bytes_time_total"] == 0, np.nan, one[name])
     return figures
+
+
+def _typical_rates(one: dict[str, Floats]) -> dict[str, Column]:
+    """Bytes and flops a second of typical steps: of those who know them, over their time; of all executions for a class that is in none."""
+    found: dict[str, Column] = {}
+    for name, cost in (("bytes", "bytes_accessed"), ("flops", "flops")):
+        time = f"known_{name}_time"
+        usual = divide(one[f"{cost}_typical"] * 1e9, one[f"{time}_typical"])
+        known = one[f"{time}_total"] > 0
+        rate = np.where(one[f"{time}_typical"] > 0, usual, divide(one[f"{cost}_total"] * 1e9, one[f"{time}_total"]))
+        found[f"{name}_rate"] = np.where(known, rate, np.nan)
+    return found
 
 
 def _against(columns: dict[str, Any], ceilings: Ceilings) -> dict[str, Column]:
@@ -188,6 +212,6 @@ def _against(columns: dict[str, Any], ceilings: Ceilings) -> dict[str, Column]:
         "wasted_bytes": columns["bytes_accessed"] - floor,
         "floor_measured_ns": divide(floor * 1e9, measured.value if measured else None),
         "floor_nominal_ns": divide(floor * 1e9, nominal.value if nominal else None),
-        **bandwidth_columns(divide(columns["bytes_accessed"] * 1e9, columns["known_bytes_time"]), ceilings),
-        "flops_per_s": divide(columns["flops"] * 1e9, columns["known_flops_time"]),
+        **bandwidth_columns(columns["bytes_rate"], ceilings),
+        "flops_per_s": columns["flops_rate"],
     }

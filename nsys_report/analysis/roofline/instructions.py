@@ -53,19 +53,24 @@ def group_by_instruction(view: View) -> Groups:
     return Groups(rows, group, module, instruction - 1)
 
 
-def instructions_table(view: View, costs: Costs, groups: Groups, ceilings: Ceilings, stored: Sequence[str | None]) -> pa.Table:
-    """Schema INSTRUCTIONS; figures over complete executions. `stored` is the type of each fact's weights (storage.weight_types)."""
+def instructions_table(
+    view: View, costs: Costs, groups: Groups, ceilings: Ceilings, stored: Sequence[str | None], typical: Flags
+) -> pa.Table:
+    """Schema INSTRUCTIONS; figures over complete executions. `stored` is the type of each fact's weights (storage.weight_types),
+    `typical` are the executions of typical steps.
+    """
     if len(groups) == 0:
         return INSTRUCTIONS.empty_table()
     duration = view.duration[groups.rows]
     slots, cells = _slots(view, groups), _cells(view, costs, groups, duration)
     columns = _times(groups, slots, cells, duration, costs)
-    columns |= _costs(costs, groups, slots, cells, duration, columns, ceilings)
+    usual = _usual(view, costs, groups, cells, duration, typical)
+    columns |= {"typical_ns": usual.mean, "typical_share": usual.share} | _costs(costs, cells, usual, columns, ceilings)
     columns |= _names(view, groups, cells) | _facts(view, groups)
     columns["weight_type"] = [stored[i] if i >= 0 else None for i in groups.instruction]
     columns |= module_columns([view.modules[m] for m in groups.module])
     made = table(INSTRUCTIONS, columns)
-    return made.take(np.lexsort((-np.asarray(columns["time_mean_ns"]), groups.module)))
+    return made.take(np.lexsort((-np.asarray(columns["time_mean_ns"]), -usual.mean, groups.module)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +171,39 @@ def _rank_in_module(view: View) -> Ints:
     return rank
 
 
-def _costs(
-    costs: Costs, groups: Groups, slots: _Slots, cells: _Cells, duration: Ints, times: dict[str, Column], ceilings: Ceilings
-) -> dict[str, Column]:
-    size, ran = len(groups), np.asarray(times["executions"])
+@dataclass(frozen=True, slots=True)
+class _Usual:
+    """Of each group: its time in a typical step, the share of its program's, and the time of an execution that bytes are of."""
+
+    mean: NDArray[np.float64]
+    share: NDArray[np.float64]
+    known: dict[str, NDArray[np.float64]]
+    """Time in an execution that has it, of the activities whose `bytes` or `flops` are known: of typical ones, of all where it is in none."""
+
+
+def _usual(view: View, costs: Costs, groups: Groups, cells: _Cells, duration: Ints, typical: Flags) -> _Usual:
+    size, module = len(groups), view.executions.module
+    inside = typical[view.execution[groups.rows]]
+    group, time, kind = groups.group[inside], duration[inside], costs.kind[groups.rows[inside]]
+
+    def total(chosen: Flags) -> NDArray[np.float64]:
+        return np.bincount(group, weights=np.where(chosen, time, 0), minlength=size).astype(np.float64)
+
+    of_each = np.bincount(module[typical], minlength=len(view.modules))[groups.module]
+    work, launched = total(costs.is_work[kind]), np.bincount(group, minlength=size)
+    of_module = np.bincount(groups.module, weights=work)[groups.module]
+    known = {}
+    for name, flags in (("bytes", costs.bytes_known), ("flops", costs.flops_known)):
+        every = cells.sums(np.where(flags[cells.kind], cells.time, 0), size) / cells.sums(cells.count, size)
+        each = np.where(launched > 0, divide(total(flags[kind]), launched), every)
+        known[name] = each
+    mean = np.where(of_each > 0, divide(total(np.ones(len(time), np.bool_)), of_each), 0.0)
+    return _Usual(mean, np.where(cells.sums(costs.is_work[cells.kind], size) > 0, divide(work, of_module), np.nan), known)
+
+
+def _costs(costs: Costs, cells: _Cells, usual: _Usual, times: dict[str, Column], ceilings: Ceilings) -> dict[str, Column]:
+    ran, launches = np.asarray(times["executions"]), np.asarray(times["launches_per_execution"], np.float64)
+    size = len(ran)
 
     def per_execution(values: Ints, known: Flags) -> NDArray[np.float64]:
         has = cells.sums(known[cells.kind], size) > 0
@@ -178,30 +212,12 @@ def _costs(
     columns: dict[str, Column] = {name: per_execution(costs.values[name], costs.bytes_known) for name in costs.values if name != "flops"}
     columns["flops"] = per_execution(costs.values["flops"], costs.flops_known)
     known_time = cells.sums(np.where(costs.bytes_known[cells.kind], cells.time, 0), size)
-    # Of a median execution, not of all: a single slow one must not lower the bandwidth.
-    middle = _known_median(costs, groups, slots, cells, duration, np.asarray(times["time_per_execution_ns"], np.float64))
-    rate = np.where(known_time > 0, divide(np.asarray(columns["bytes_accessed"]) * 1e9, middle), np.nan)
+    # Of typical steps, not of all: a single slow one must not lower the bandwidth.
+    rate = np.where(known_time > 0, divide(np.asarray(columns["bytes_accessed"]) * 1e9, usual.known["bytes"] * launches), np.nan)
     has_work = cells.sums(costs.is_work[cells.kind], size) > 0
     columns |= bandwidth_columns(np.where(has_work, rate, np.nan), ceilings)
-    columns["flops_per_s"] = divide(np.asarray(columns["flops"]) * 1e9, middle)
+    columns["flops_per_s"] = divide(np.asarray(columns["flops"]) * 1e9, usual.known["flops"] * launches)
     return columns
-
-
-def _known_median(
-    costs: Costs, groups: Groups, slots: _Slots, cells: _Cells, duration: Ints, median: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The median time per execution of each group's activities whose bytes are known; `median` is that of all of them."""
-    size, known = len(groups), costs.bytes_known[cells.kind]
-    some, all_known = cells.sums(known, size) > 0, cells.sums(~known, size) == 0
-    out = np.where(all_known, median, 0.0)
-    mixed = some & ~all_known
-    if mixed.any():
-        rows = np.flatnonzero(mixed[groups.group])
-        counted = np.where(costs.bytes_known[costs.kind[groups.rows[rows]]], duration[rows], 0)
-        time = np.bincount(slots.slot[rows], weights=counted, minlength=len(slots.owner)).astype(np.int64)
-        chosen = slots.filled & mixed[slots.owner]
-        out[mixed] = grouped_quantiles(slots.owner[chosen], time[chosen], size, (0.5,))[0][mixed]
-    return out
 
 
 def _names(view: View, groups: Groups, cells: _Cells) -> dict[str, Column]:

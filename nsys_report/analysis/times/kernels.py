@@ -9,7 +9,7 @@ from nsys_report.analysis.arrays.groups import dense_tuples
 from nsys_report.analysis.arrays.quantiles import grouped_quantiles
 from nsys_report.analysis.arrays.schemas import COPIES, KERNELS
 from nsys_report.analysis.arrays.tables import Column, divide, module_columns, table, words
-from nsys_report.analysis.arrays.view import Codes, Ints, ModuleKey, View
+from nsys_report.analysis.arrays.view import Codes, Flags, Ints, ModuleKey, View
 from nsys_report.analysis.times.modules import spread_columns
 
 OUTSIDE = ModuleKey(None, None)
@@ -52,8 +52,8 @@ def kernels_table(view: View) -> pa.Table:
     return made.sort_by([("total_time_ns", "descending"), ("launches", "descending")])
 
 
-def copies_table(view: View) -> pa.Table:
-    """Schema COPIES: copies and memsets of each program, and those outside executions."""
+def copies_table(view: View, typical: Flags) -> pa.Table:
+    """Schema COPIES: copies and memsets of each program, and those outside executions. `typical` are the executions of typical steps."""
     rows = np.flatnonzero(view.activity.isin(frozenset({"memcpy", "memset"})))
     if len(rows) == 0:
         return COPIES.empty_table()
@@ -69,19 +69,22 @@ def copies_table(view: View) -> pa.Table:
         **module_columns([names[m] for m in of_group]),
         "activity": words(keys // width % kinds, view.activity.words),
         "copy_kind": words(keys % width - 1, kind.words),
-        **_copy_figures(view, rows, group, of_group),
+        **_copy_figures(view, rows, group, of_group, typical),
     }
     return table(COPIES, columns).sort_by([("total_time_ns", "descending")])
 
 
-def _copy_figures(view: View, rows: Ints, group: Ints, of_group: Ints) -> dict[str, Column]:
+def _copy_figures(view: View, rows: Ints, group: Ints, of_group: Ints, typical: Flags) -> dict[str, Column]:
     size, duration, moved = len(of_group), view.duration[rows], view.cost("bytes")[0][rows]
     runs = view.executions
     whole = np.append(np.bincount(runs.module[runs.complete], minlength=len(view.modules)), 0)[of_group]
     inside = view.in_complete[rows]
     owner, key_time = _per_execution(group[inside], view.execution[rows][inside], duration[inside], len(runs))
     total, in_total = np.bincount(group, weights=duration, minlength=size), np.bincount(group[inside], minlength=size)
+    usual = np.append(typical, False)[view.execution[rows]]
+    usually = np.append(np.bincount(runs.module[typical], minlength=len(view.modules)), 0)[of_group]
     return {
+        "typical_ns": divide(np.bincount(group[usual], weights=duration[usual], minlength=size), usually),
         "count_per_execution": divide(in_total, whole),
         "bytes_per_execution": divide(np.bincount(group[inside], weights=moved[inside], minlength=size), whole),
         **spread_columns("time_per_execution_ns", grouped_quantiles(owner, key_time, size, (0.5, 0.1, 0.9))),
