@@ -159,7 +159,8 @@ def _serving(program: ModuleAnalysis, signs: _Signs) -> tuple[Kind, float, list[
     if signs.written:
         positions = signs.positions or 1
         if positions <= FEW_POSITIONS:
-            said = [f"attention reads a cache into which {positions} new position{'s' * (positions > 1)} of each sequence are written"]
+            written = f"{positions} new positions of each sequence are" if positions > 1 else "one new position of each sequence is"
+            said = [f"attention reads a cache into which {written} written"]
             return "decoding", 0.95 if signs.language or not signs.tables else 0.8, said
         return "prefill", 0.95 if signs.language else 0.8, [f"{positions} positions of a sequence are written into a cache at once"]
     if signs.cached:

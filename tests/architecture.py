@@ -68,6 +68,7 @@ NSYS_REPORT: dict[str, str] = {
     "paths.py": "| pyarrow",
     "units.py": "words.py",
     "fact.py": "units.py",
+    "quantities.py": "",
     "columns.py": "hlo_mapping/__init__.py | pyarrow",
     "role_files.py": "hlo_mapping/__init__.py",
     "capture/": "hlo_mapping/__init__.py errors.py words.py paths.py | adbc_driver_manager adbc_driver_sqlite numpy pyarrow",
@@ -109,11 +110,13 @@ NSYS_REPORT: dict[str, str] = {
     "reports/export.py": "errors.py scratch.py units.py fact.py findings/model.py reports/model.py"
     " reports/document.py reports/finding_page.py | pyarrow",
     "reports/csv_files.py": "units.py reports/model.py reports/export.py",
-    "reports/markdown.py": "units.py findings/model.py reports/model.py",
-    "reports/terminal_page.py": "units.py findings/model.py reports/model.py | rich",
+    "reports/short.py": "units.py findings/model.py reports/model.py",
+    "reports/terminal_table.py": "units.py reports/model.py | rich",
+    "reports/markdown.py": "units.py findings/model.py reports/model.py reports/short.py",
+    "reports/terminal_page.py": "units.py findings/model.py reports/model.py reports/short.py reports/terminal_table.py | rich",
     # What builds chooses what is shown.
-    "reports/": "hlo_mapping/__init__.py units.py fact.py paths.py capture/model.py capture/health.py capture/health_items.py"
-    " capture/survey.py analysis/ analysis/times/ analysis/roofline/ analysis/budget/ analysis/rollup/ findings/ session.py"
+    "reports/": "hlo_mapping/__init__.py units.py fact.py quantities.py paths.py capture/model.py capture/health.py"
+    " capture/health_items.py capture/survey.py analysis/ analysis/times/ analysis/roofline/ analysis/budget/ analysis/rollup/ findings/ session.py"
     " comparison/model.py history/ counters/ profiling/gpu.py profiling/passes.py profiling/record.py serving/ | numpy pyarrow",
     "reports/pictures/": "units.py joined.py analysis/roofline/ceilings.py session.py reports/ reports/arrays.py reports/lanes.py"
     " | numpy pyarrow",

@@ -34,11 +34,11 @@ def color() -> bool:
     return _is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def report_text(report: Report) -> str:
-    """The report for this terminal."""
+def report_text(report: Report, full: bool = False) -> str:
+    """The report for this terminal; `full` has every finding, table and column."""
     from nsys_report.reports.terminal_page import render
 
-    return render(report, width(), color())
+    return render(report, width(), color(), full)
 
 
 def show(sections: Iterable[Section]) -> None:

@@ -52,6 +52,7 @@ def output_options(command: Any) -> Any:
 @narrowing_options
 @rollup_option
 @output_options
+@click.option("--full", is_flag=True, help="Every finding, table and column in the terminal.")
 @click.option("--show-paths", is_flag=True, help="Show paths of source files whole, and not from their package or project on.")
 @click.option("--min-coverage", metavar="SHARE", type=ShareType(), help="Exit 3 where less of the kernel time is joined with confidence.")
 def command(
@@ -68,6 +69,7 @@ def command(
     executions: tuple[int, ...],
     classes: tuple[str, ...],
     rollup: str,
+    full: bool,
     show_paths: bool,
     min_coverage: float | None,
     **paths: Path | None,
@@ -106,7 +108,7 @@ def command(
         analysis = _analyze(capture, dump, known | {"what_if": scenarios}, f"{name}: " if len(captures) > 1 else "")
         analyses[name] = selection.narrow(analysis)
     report = build_report([a.named(name) for name, a in analyses.items()], f"nsys-report {__version__}", top or None, rollup)
-    deliver(Finished(report, analyses), wanted)
+    deliver(Finished(report, analyses), wanted, full)
     _gate(analyses, min_coverage)
     return 0
 
@@ -161,8 +163,8 @@ def _collide(output: Output, path: Path, other: Output, taken: Path) -> bool:
     return _same(file, folder) or (file.suffix == ending and any(_same(above, folder) for above in file.absolute().parents))
 
 
-def deliver(finished: Finished, wanted: Sequence[tuple[Output, Path]]) -> None:
-    """Writes the files, then the page; a file that goes to stdout stands in the page's stead.
+def deliver(finished: Finished, wanted: Sequence[tuple[Output, Path]], full: bool = False) -> None:
+    """Writes the files, then the page, `full` or not; a file that goes to stdout stands in the page's stead.
 
     What cannot be written keeps nothing else from being written: the error comes at the end.
     """
@@ -178,7 +180,7 @@ def deliver(finished: Finished, wanted: Sequence[tuple[Output, Path]]) -> None:
             click.echo(f"wrote {path}", err=True)
         except InputError as error:
             failed.append(error)
-    click.echo(report_text(finished.report) if streamed is None else streamed, nl=False)
+    click.echo(report_text(finished.report, full) if streamed is None else streamed, nl=False)
     if failed:
         raise InputError("\n".join(error.message for error in failed), failed[0].hint, failed[0].slug)
 

@@ -27,11 +27,29 @@ CATEGORIES = {
     "copies": "copies",
     "idle": "pauses inside",
     "launch": "launching",
-    "host": "host work",
+    "host": "waiting for the host",
     "compile": "compiling",
     "profiler": "the profiler",
 }
 """The budget's categories in the words of the page."""
+PARTS_IN_WORDS = {
+    "host_work": "other host code",
+    "before_fetch": "before fetching the result",
+    "xla_dispatch": "XLA's dispatch",
+    "synchronising": "synchronizing",
+    "to_device": "to the device",
+    "to_host": "to the host",
+    "on_device": "on the device",
+    "copies_in": "issuing copies in",
+    "copies_out": "issuing copies out",
+    "copies_on_device": "issuing copies on the device",
+    "pageable_copy": "staging pageable copies",
+    "between_activities": "between two activities",
+    "launch_call": "launch calls",
+    "graph_launch": "graph launches",
+    "kv_cache": "KV cache",
+}
+"""Parts whose keys do not say it well; every other part is called by its key."""
 LEAST_OF_ROW = 0.02
 """Of the largest share of a row, for a finding to be named with it."""
 FINDINGS = Column("findings", "findings", "text", "ids of the findings that account for it, most first", drop_rank=9)
@@ -39,7 +57,7 @@ COLUMNS = (
     Column("category", "where a step goes", "text"),
     Column("typical_ns", "time", "ns"),
     Column("share", "share", "ratio"),
-    Column("tokens_per_s_gain", "tokens won", "per_s", "tokens a second won if this took no time", drop_rank=2),
+    Column("tokens_per_s_gain", "tokens won", "per_s", "tokens a second won if this took no time", drop_rank=6),
     Column("parts", "mostly", "name", "its largest parts", drop_rank=1),
     FINDINGS,
 )
@@ -131,4 +149,5 @@ def _category(record: Record) -> Value:
 
 
 def _part(record: Record) -> Value:
-    return str(record["part"]).replace("_", " ")
+    part = str(record["part"])
+    return PARTS_IN_WORDS.get(part, part.replace("_", " "))

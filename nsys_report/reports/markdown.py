@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from nsys_report.findings.model import Finding
+from nsys_report.findings.model import Finding, Place
 from nsys_report.reports.model import Column, Notice, Part, Report, Row, Section, Table
+from nsys_report.reports.short import MOST_FINDINGS, answer, budget_of, folded, gains_of, opening_section, with_bars
 from nsys_report.units import SHORTENED, UNKNOWN, shorten, visible
 
 LONGEST_NAME = 60
 """Characters of a name in a cell; longer ones lose their middle."""
-LAST_RANK = 6
-"""Columns of this model.Column.drop_rank and more are left out: a page of an issue is about 100 characters wide."""
-FULL_FINDINGS = 3
-"""Findings in full; the others are one line each."""
+LAST_RANK = 5
+"""Columns of this rank and more (model.Column.drop_rank) are left out: a page of an issue is about 100 characters wide."""
+MOST_LETTERS = 65_000
+"""GitHub refuses a comment of more than 65,536 characters."""
+FEWER_ROWS = (8, 3, 1, 0)
+"""Rows of each table on a page that would be too long."""
+CUT_OFF = "<sub>The rest does not fit into a comment: `--html FILE` holds all of it.</sub>\n"
+OPEN = frozenset({"budget", "modules", "quantities", "verdicts"})
+"""Tables that are not folded away."""
+SMALL = 8
+"""Rows up to which a table that is about no program is not folded away."""
 MOST_PLACES = 4
 """Instructions named under a finding."""
 SEVERITIES = {"ok": "✓", "info": "ℹ", "warning": "⚠", "error": "✗"}
@@ -27,54 +36,89 @@ _LINE_START = re.compile(r"^(\d*)([-+=#](?=\s|$)|(?<=\d)[.)](?=\s|$))")
 
 
 def render(report: Report) -> str:
-    """The whole report, ending in a newline."""
-    return "\n".join(_report(report)) + "\n"
+    """The whole report, ending in a newline, at most MOST_LETTERS long: the longest tables lose rows first, then go."""
+    made = ""
+    for rows in (None, *FEWER_ROWS):
+        made = "\n".join(_report(report, rows)) + "\n"
+        if len(made) <= MOST_LETTERS:
+            return made
+    return _cut(made)
 
 
-def _report(report: Report) -> Iterator[str]:
+def _cut(made: str) -> str:
+    """The beginning of a page that is too long however few rows its tables have: of many captures, the first ones."""
+    kept = made[: MOST_LETTERS - len(CUT_OFF)].rsplit("\n\n", 1)[0]
+    opened = kept.count("<details>") - kept.count("</details>")
+    return kept + "\n\n" + "</details>\n\n" * opened + CUT_OFF
+
+
+def _report(report: Report, rows: int | None) -> Iterator[str]:
     if report.summary is not None:
-        yield from _titled(report.summary, "##")
+        yield from _titled(report.summary, "##", rows)
     for part in report.parts:
-        yield from _part(part)
+        yield from _part(part, rows)
     if report.made_by:
         yield f"<sub>{text(report.made_by)}</sub>"
 
 
-def _part(part: Part) -> Iterator[str]:
-    yield f"## {text(part.name)}"
+def _part(part: Part, rows: int | None) -> Iterator[str]:
+    opened = opening_section(part)
+    yield f"## {text(part.name if opened is None else answer(opened))}"
     yield ""
-    yield f"**{text(part.headline)}**"
+    yield f"**{text(part.name if opened is not None else part.headline)}**" + (f" {text(part.headline)}" if opened is not None else "")
     yield ""
-    for line in part.lines:
-        yield from (text(line), "")
-    yield from _notices(part.notices)
+    yield from _notices(tuple(folded(part.notices)))
+    budget = budget_of(opened) if opened is not None else None
+    if budget is not None:
+        yield from _table(with_bars(budget), None)
     if part.findings:
-        yield from ("### Findings", "")
-        for number, finding in enumerate(part.findings, 1):
+        yield from ("### What to do", "")
+        for number, finding in enumerate(part.findings[:MOST_FINDINGS], 1):
             yield from _finding(finding, number)
+        yield from _details(f"{len(part.findings) - MOST_FINDINGS} more", _short_findings(part.findings))
     for section in part.sections:
-        yield from _section(section)
+        yield from _section(section, rows, without_budget=section is opened)
+    for line in part.lines:
+        yield from (f"<sub>{text(line)}</sub>", "")
+
+
+def _about(finding: Finding) -> str:
+    about = "; ".join(text(part) for part in (gains_of(finding), finding.confidence) if part)
+    where = f"; {code(finding.module)}" if finding.module else ""
+    return f"**{text(finding.title)}** ({about}{where})"
 
 
 def _finding(finding: Finding, number: int) -> Iterator[str]:
-    """The first findings in full, the rest as one line each."""
-    gains = ", ".join(f"{gain.words} {gain.label}" for gain in finding.gains)
-    about = "; ".join(text(part) for part in (gains, finding.confidence) if part)
-    where = f"; {code(finding.module)}" if finding.module else ""
-    yield f"{number}. **{text(finding.title)}** ({about}{where})"
-    if number <= FULL_FINDINGS:
-        yield from ("", f"   {text(finding.why)}", "", f"   → {text(finding.remedy)}")
-        if finding.places:
-            names = [code(place.hlo_instruction) for place in finding.places[:MOST_PLACES]]
-            more = len(finding.places) - len(names)
-            yield from ("", f"   <sub>in {', '.join(names)}{f' and {more:,} more' if more else ''}</sub>")
-        if finding.to_capture:
-            yield from ("", f"   <sub>to decide it: {text(finding.to_capture)}</sub>")
+    """A finding in full."""
+    yield f"{number}. {_about(finding)}"
+    yield from ("", f"   {text(finding.why)}", "", f"   → {text(finding.remedy)}")
+    if finding.places:
+        names = [f"{code(place.hlo_instruction)} {text(_origin(place))}".strip() for place in finding.places[:MOST_PLACES]]
+        more = max(finding.place_count, len(finding.places)) - len(names)
+        yield from ("", f"   <sub>in {', '.join(names)}{f' and {more:,} more' if more else ''}</sub>")
+    if finding.to_capture:
+        yield from ("", f"   <sub>to decide it: {text(finding.to_capture)}</sub>")
     yield ""
 
 
-def _section(section: Section) -> Iterator[str]:
-    tables = [table for table in section.tables if not table.in_full]
+def _origin(place: Place) -> str:
+    """Where an instruction came from, in brackets; "" where nobody knows."""
+    return f"({place.source})" if place.source else ""
+
+
+def _short_findings(findings: tuple[Finding, ...]) -> list[str]:
+    """The findings after the first ones, a line each."""
+    return [f"{number}. {_about(finding)}" for number, finding in enumerate(findings, 1) if number > MOST_FINDINGS]
+
+
+def _details(summary: str, lines: list[str]) -> Iterator[str]:
+    """What is folded away until somebody opens it; nothing where there is nothing."""
+    if lines:
+        yield from (f"<details><summary>{text(summary)}</summary>", "", *lines, "", "</details>", "")
+
+
+def _section(section: Section, rows: int | None, without_budget: bool = False) -> Iterator[str]:
+    tables = [table for table in section.tables if not table.in_full and not (without_budget and table.key == "budget")]
     if not (tables or section.lines or section.facts or section.notices):
         return
     yield f"### {text(section.title) if section.module is None else code(section.title)}"
@@ -85,7 +129,10 @@ def _section(section: Section) -> Iterator[str]:
         yield from (" · ".join(text(f"{fact.label} {fact.words}") for fact in section.facts), "")
     yield from _notices(section.notices)
     for table in tables:
-        yield from _titled(table, "####") if table.title != section.title else _table(table)
+        if table.key in OPEN or rows is None and section.module is None and len(table.shown()) <= SMALL:
+            yield from _titled(table, "####", rows) if table.title != section.title else _table(table, rows)
+        else:
+            yield from _details(table.title, list(_table(table, rows)))
 
 
 def _notices(notices: tuple[Notice, ...]) -> Iterator[str]:
@@ -94,13 +141,16 @@ def _notices(notices: tuple[Notice, ...]) -> Iterator[str]:
         yield ""
 
 
-def _titled(table: Table, level: str) -> Iterator[str]:
+def _titled(table: Table, level: str, most: int | None) -> Iterator[str]:
     yield f"{level} {text(table.title)}"
     yield ""
-    yield from _table(table)
+    yield from _table(table, most)
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: Table, most: int | None) -> Iterator[str]:
+    """A table of at most so many rows, its totals beside them."""
+    made = with_bars(table) if table.key == "budget" and "bar" not in [c.key for c in table.columns] else table
+    table = made if most is None else replace(made, lead=min(most, len(made.rows) if made.lead is None else made.lead))
     rows = table.shown()
     kept = _kept(table, rows)
     yield _line(text(table.columns[i].title) for i in kept)

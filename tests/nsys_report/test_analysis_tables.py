@@ -59,11 +59,13 @@ def test_classes(results: AnalysisResults) -> None:
     assert [r["kernel_class"] for r in (weights, other, gather)] == ["weights", "other", "kv_gather"]
     assert weights["time_per_execution_ns"] == 1010
     assert weights["time_mean_ns"] == pytest.approx(1020)
+    assert weights["typical_ns"] == 1005, "of the two steps of 10,000 ns; the third one is longer"
+    assert weights["typical_share"] == pytest.approx(1005 / 1145)
     assert weights["time_share"] == pytest.approx(3060 / 3480)
     assert weights["launches_per_execution"] == 2
     assert (weights["bytes_accessed"], weights["weight_bytes"], weights["floor_bytes"], weights["wasted_bytes"]) == (1200, 1000, 1000, 200)
     assert (weights["floor_measured_ns"], weights["floor_nominal_ns"]) == (500, 250)
-    assert weights["bytes_per_s"] == pytest.approx(1200 / 1010 * 1e9)
+    assert weights["bytes_per_s"] == pytest.approx(1200 / 1005 * 1e9)
     assert weights["share_of_measured"] == pytest.approx(600 / 1010)
     assert weights["flops_per_s"] == pytest.approx(4000 / 1010 * 1e9)
     assert weights["above_measured"] is False

@@ -52,12 +52,12 @@ def test_findings_come_first_the_later_ones_short() -> None:
     )
     page = render(Report((replace(report().parts[0], findings=(one,) * 4),)))
     lines = page.splitlines()
-    at = lines.index("1. **Products are \\*written\\* out** (181 µs to gain each time; likely; `jit_f#1`)")
+    at = lines.index("1. **Products are \\*written\\* out** (181 µs to gain; likely; `jit_f#1`)")
     assert lines[at + 2 : at + 5 : 2] == ["   Because.", "   → Keep them."]
     assert lines[at + 6] == "   <sub>in `fusion.1`, `fusion.2`, `fusion.3`, `fusion.4` and 2 more</sub>"
     assert lines[at + 8] == "   <sub>to decide it: More.</sub>"
     assert page.count("Because.") == 3 and "4. **Products" in page
-    assert page.index("### Findings") < page.index("### Classes")
+    assert page.index("### What to do") < page.index("### Classes")
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def test_the_parts_of_a_budget_add_up_to_its_step() -> None:
 def test_titles_say_the_finding() -> None:
     program = pictures("decode").programs[0]
     assert program.budget is not None and program.rates is not None and program.roofline is not None
-    assert "a step of jit_decode_step: " in program.budget.title and "% host work" in program.budget.title
+    assert "a step of jit_decode_step: " in program.budget.title and "% waiting for the host" in program.budget.title
     assert program.rates.title.startswith("jit_decode_step: weights (75.")
     assert program.roofline.title.startswith("jit_decode_step: bandwidth limits its products; ")
     assert "(median" in program.timelines[0].title and "162 kernels in" in program.timelines[0].title

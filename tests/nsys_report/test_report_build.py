@@ -96,11 +96,13 @@ def test_programs_stand_side_by_side_with_medians_first() -> None:
 def test_a_program_opens_with_its_floor() -> None:
     found = section(part(DECODE, xla_dump=DUMP), "program:jit_step#1")
     assert found.lines[0] == "3 executions, 3 kernels and 1.50 µs of kernel time each."
-    assert found.lines[1] == (
-        "It must move at least 1.10 MB an execution (weights, KV caches): "
-        "550 ns at the measured ceiling, 36.7 % of its kernel time; "
-        "275 ns at the nominal ceiling, 18.3 % of its kernel time."
+    assert found.lines[1] == "A typical step takes 10.0 µs; the GPU is idle for 8.50 µs of it, 85.0 %."
+    assert found.lines[2] == (
+        "It must move at least 1.10 MB an execution (weights, KV caches): 550 ns at the measured ceiling, 36.7 % of its kernel time."
     )
+    facts = {fact.key: fact.value for fact in found.facts}
+    assert (facts["step_ns"], facts["typical_kernel_time_ns"], facts["idle_ns"]) == (10_000, 1500, 8500)
+    assert facts["of_floor_nominal"] == pytest.approx(275 / 1500)
 
 
 def test_classes_end_in_a_row_that_sums_them_up() -> None:
@@ -111,7 +113,7 @@ def test_classes_end_in_a_row_that_sums_them_up() -> None:
     assert weights["floor_measured_ns"] == 500
     assert total["bytes_accessed"] == 1_600_000
     assert total["floor_measured_ns"] == 550
-    assert total["time_per_execution_ns"] == 1500
+    assert (total["typical_ns"], total["time_per_execution_ns"]) == (1500, 1500)
     assert total["bytes_per_s"] is None, "the library call's bytes are unknown"
     assert classes.rows[-1].is_total
 
@@ -305,8 +307,14 @@ def test_findings_open_the_page_with_what_they_would_give_back() -> None:
         [session(DECODE, xla_dump=DUMP, causes=(found(), found(slug="other", gain_ns=None, share=None, to_capture="Trace NVTX.")))],
         "test",
     )
-    page = render(report, 120).splitlines()
-    at = page.index("FINDINGS")
+    short, page = (render(report, 120, full=full).splitlines() for full in (False, True))
+    assert short[short.index("WHAT TO DO") + 1 :][:4] == [
+        "1. A product is written out and reduced by a second kernel (300 ns to gain, 3.0 % of a step; sure; jit_step#1)",
+        "   → Keep the product in one kernel.",
+        "   in dot.1 (jit(step)/dot, model.py:12)",
+        "2. A product is written out and reduced by a second kernel (gain unknown; sure; jit_step#1)",
+    ]
+    at = page.index("WHAT TO DO")
     assert (
         page[at + 1]
         == "1. A product is written out and reduced by a second kernel (jit_step#1; 300 ns to gain each time, 3.0 % of a step; sure)"
@@ -328,7 +336,7 @@ def test_findings_open_the_page_with_what_they_would_give_back() -> None:
 def test_a_cause_in_several_programs_says_what_it_is_ranked_by() -> None:
     also = (Elsewhere("jit_other", 2, 150.0, 100.0, 5),)
     report = build_report([session(DECODE, xla_dump=DUMP, causes=(found(also=also, total_gain_ns=1400.0),))], "test")
-    assert "300 ns to gain each time, 3.0 % of a step, 1.40 µs over the capture, in other programs too; sure" in render(report, 200)
+    assert "300 ns to gain each time, 3.0 % of a step, 1.40 µs over the capture, in other programs too; sure" in render(report, 200, full=True)
 
 
 def test_percentiles_over_few_executions_are_not_said() -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from nsys_report.reports.model import Column, Row, Table
-from nsys_report.reports.terminal_page import render, table_lines
+from nsys_report.reports.terminal_page import render
+from nsys_report.reports.terminal_table import table_lines
 from tests.nsys_report.sample_report import CLASSES, report
 
 
