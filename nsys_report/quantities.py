@@ -38,12 +38,16 @@ class Quantity:
 
 _ALL = (
     Quantity("step_ns", "step", "ns", "typical", "from the start of one execution of a program to the start of its next"),
-    Quantity(
-        "typical_kernel_time_ns", "kernel time", "ns", "typical", "the durations of an execution's kernels, added up"
-    ),
+    Quantity("typical_kernel_time_ns", "kernel time", "ns", "typical", "the durations of an execution's kernels, added up"),
     Quantity("typical_ns", "time", "ns", "typical", "kernels, and copies on the device that the program asks for, in a step"),
     Quantity("typical_share", "share", "ratio", "ratio", "that time over the sum of the table's"),
-    Quantity("idle_ns", "idle", "ns", "typical", "time of a step in which the GPU runs nothing, whatever the cause, between executions and within"),
+    Quantity(
+        "idle_ns",
+        "idle",
+        "ns",
+        "typical",
+        "time of a step in which the GPU runs nothing, whatever the cause, between executions and within",
+    ),
     Quantity("interval_ns", "median step", "ns", "median", "from the start of one execution of a program to the start of its next"),
     Quantity("kernel_time_ns", "median kernel time", "ns", "median", "the durations of an execution's kernels, added up"),
     Quantity("time_per_execution_ns", "median time", "ns", "median", "the same in an execution that has it"),
@@ -56,10 +60,24 @@ _ALL = (
         "median",
         "idle time right before an execution, after whatever ran last on the GPU: the last stretch of a step's idle time",
     ),
-    Quantity("floor_ns", "floor", "ns", "typical", "the least time of a step: the bytes that it cannot do without, and arithmetic, at the ceilings"),
+    Quantity(
+        "floor_ns",
+        "floor",
+        "ns",
+        "typical",
+        "the least time of a step: the bytes that it cannot do without, and arithmetic, at the ceilings",
+    ),
     Quantity("floor_measured_ns", "byte floor", "ns", "ratio", "the bytes that an execution cannot do without, at the measured ceiling"),
-    Quantity("floor_nominal_ns", "nominal byte floor", "ns", "ratio", "the bytes that an execution cannot do without, at the nominal ceiling"),
-    Quantity("of_floor_measured", "byte floor of kernel time", "ratio", "ratio", "byte floor over kernel time: 100 % is a step whose kernels move nothing else, at the ceiling"),
+    Quantity(
+        "floor_nominal_ns", "nominal byte floor", "ns", "ratio", "the bytes that an execution cannot do without, at the nominal ceiling"
+    ),
+    Quantity(
+        "of_floor_measured",
+        "byte floor of kernel time",
+        "ratio",
+        "ratio",
+        "byte floor over kernel time: 100 % is a step whose kernels move nothing else, at the ceiling",
+    ),
     Quantity("of_floor_nominal", "nominal byte floor of kernel time", "ratio", "ratio", "nominal byte floor over kernel time"),
     Quantity("bytes_per_s", "implied", "bytes_per_s", "ratio", "bytes that kernels must move at least, over the time they took"),
     Quantity("share_of_measured", "of ceiling", "ratio", "ratio", "implied bandwidth over the measured ceiling"),

@@ -123,7 +123,7 @@ NSYS_REPORT: dict[str, str] = {
     "reports/figures/": "units.py reports/palette.py reports/scales.py reports/export.py reports/pictures/model.py | matplotlib numpy",
     "reports/timeline/": "units.py joined.py analysis/ analysis/arrays/ analysis/idle/ analysis/structure/ analysis/times/ capture/model.py"
     " session.py reports/ reports/arrays.py reports/lanes.py | numpy pyarrow",
-    "reports/html/": "hlo_mapping/__init__.py units.py fact.py analysis/roofline/ceilings.py"
+    "reports/html/": "hlo_mapping/__init__.py units.py fact.py quantities.py analysis/roofline/ceilings.py"
     " session.py comparison/model.py history/trend.py"
     " reports/model.py reports/palette.py reports/scales.py reports/finding_page.py reports/export.py reports/ reports/pictures/"
     " reports/timeline/ | jinja2 markupsafe numpy",

@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 from nsys_report.notebook import Analysis, analyze
 from nsys_report.reports import export, markdown, terminal_page
 from nsys_report.reports.build import build_report
 from nsys_report.reports.check import check_section
+from nsys_report.reports.document import ReportDocument
 from nsys_report.reports.html.content import build_page
 from nsys_report.reports.html.page import render
 from nsys_report.reports.model import Report
 
+FIXTURES = Path(__file__).parent.parent / "fixtures"
 UNSEEN = frozenset({"script", "style", "template", "head"})
 TIPS = ("title", "aria-label", "alt", "placeholder")
 """Attributes whose text a reader meets."""
@@ -88,7 +89,7 @@ class Surfaces:
         return terminal_page.render_sections([check_section(self.analysis)], 120)
 
     @cached_property
-    def document(self) -> dict[str, Any]:
+    def document(self) -> ReportDocument:
         return export.document(self.report)
 
     def texts(self) -> Iterator[tuple[str, str]]:
@@ -105,3 +106,25 @@ def surfaces_of(folder: Path) -> Surfaces:
 
 LLM_WORDS = re.compile(r"\btokens?\b|\bkv[ _-]?cache|\bkv_(?:write|gather)|\bKV\b|rotary|prefill|\bdecod(?!ed? by)\w*", re.IGNORECASE)
 """Words of language models that serve."""
+
+
+@cache
+def surfaces_of_fixture(name: str) -> Surfaces:
+    """A fixture's surfaces, analyzed once."""
+    return surfaces_of(FIXTURES / name)
+
+
+def serves(analysis: Analysis) -> bool:
+    """Whether any program of a capture makes tokens, or prepares to."""
+    return any(kind.serves for kind in analysis.joined.kinds.values())
+
+
+def llm_lines(surfaces: Surfaces) -> list[tuple[str, str]]:
+    """Where a word of language models stands: surface and line. Names from the program and the capture's own are left out."""
+    found = []
+    for surface, text in surfaces.texts():
+        for line in text.splitlines():
+            own = re.sub(r"\S*jit[(_]\S*", "", line.replace(surfaces.name, ""))
+            if LLM_WORDS.search(own):
+                found.append((surface, line))
+    return found

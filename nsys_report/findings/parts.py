@@ -29,9 +29,9 @@ def by_time(step: Step, records: Sequence[Record]) -> tuple[Record, ...]:
     return tuple(sorted(records, key=step.spent, reverse=True))
 
 
-def launches(records: Sequence[Record]) -> float:
-    """Launches in an execution, together."""
-    return float(sum(record["launches_per_execution"] for record in records))
+def launches(step: Step, records: Sequence[Record]) -> float:
+    """Launches in an execution, together; of what runs in some executions only, that share counts."""
+    return float(sum(record["launches_per_execution"] * record["executions"] / step.executions for record in records))
 
 
 def moved(records: Sequence[Record]) -> int:

@@ -127,12 +127,12 @@ class Step:
         return float(sum(time for (one, _), time in self.typical.items() if one == category))
 
     def spent(self, record: Record) -> float:
-        """What an instruction takes in a step, ns, averaged over steps without it; what it shares with an earlier one is that one's."""
+        """What an instruction takes in a typical step, ns; what it shares with an earlier one is that one's."""
         return self.owned.get(record["instruction_id"], 1.0) * self.running(record)
 
     def running(self, record: Record) -> float:
-        """How long an instruction runs in a step, ns, whatever runs beside it."""
-        return float(record["time_per_execution_ns"] * record["executions"] / self.executions)
+        """How long an instruction runs in a typical step, ns, whatever runs beside it: as the table of instructions has it."""
+        return float(record["typical_ns"])
 
     def where(self, wanted: Callable[[Record], bool]) -> list[Record]:
         """The instructions that satisfy a condition, most time first."""
@@ -293,7 +293,7 @@ def _step(
         number=view.modules.index(key),
         executions=module["complete_executions"],
         wall_ns=step["typical_ns"] if steady else module["span_ns"],
-        kernel_ns=module["kernel_time_ns"] or module["busy_time_ns"] or 0.0,
+        kernel_ns=step["typical_kernel_time_ns"] or module["kernel_time_ns"] or module["busy_time_ns"] or 0.0,
         busy_ns=module["busy_time_ns"] or module["kernel_time_ns"] or 0.0,
         kernels=module["kernels_per_execution"] or 0.0,
         tokens=step["tokens_per_execution"] if steady else None,

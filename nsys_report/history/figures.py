@@ -1,4 +1,4 @@
-"""The record of a run: medians of its programs, from an analysis or from the line that a StepBenchmark writes."""
+"""The record of a run: its programs' typical steps and medians, from an analysis or from the line that a StepBenchmark writes."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def _program(results: Any, module: Mapping[str, Any], key: tuple[Any, Any]) -> I
     def rows(table: Any) -> list[dict[str, Any]]:
         return [r for r in table.to_pylist() if (r["hlo_module"], r["program_id"]) == key]
 
-    yield from (("step_ns", row["wall_ns"]) for row in rows(results.steps))
+    yield from (("step_ns", row["typical_ns"]) for row in rows(results.steps))
     yield from ((figure, module[column]) for figure, column in PROGRAM_FIGURES.items())
     for row in rows(results.classes):
         name = row["kernel_class"] or "unknown"
-        yield f"{name}.time_ns", row["time_per_execution_ns"]
+        yield f"{name}.time_ns", row["typical_ns"]
         yield f"{name}.bytes", row["bytes_accessed"]
 
 

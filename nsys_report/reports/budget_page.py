@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nsys_report.fact import Fact
 from nsys_report.findings.explained import findings_by_row
 from nsys_report.reports.model import Column, Row, Table
 from nsys_report.reports.present import Record, Show, present
 from nsys_report.reports.programs import of_module
-from nsys_report.units import Value, duration, rate, things
+from nsys_report.units import Value, duration, things
 
 if TYPE_CHECKING:
     from nsys_report.analysis.results import AnalysisResults
@@ -124,7 +123,9 @@ def _categories(step: Record, parts: list[dict[str, Any]], by_row: Mapping[tuple
         found = [one for p in mine for one in by_row.get((p["category"], p["part"]), [])]
         if time > 0:
             rows.append(Row((CATEGORIES[category], time, time / step["typical_ns"], _gain(step, time), _largest(mine), _ids(found))))
-    rows.append(Row(("a typical step" if not step["is_alone"] else "a typical execution", step["typical_ns"], 1.0, None, "", None), is_total=True))
+    rows.append(
+        Row(("a typical step" if not step["is_alone"] else "a typical execution", step["typical_ns"], 1.0, None, "", None), is_total=True)
+    )
     if step["is_alone"]:
         note = f"mean over the middle half of {things(step['steps'], 'execution')}, without the time between them"
     else:

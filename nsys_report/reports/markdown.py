@@ -129,7 +129,7 @@ def _section(section: Section, rows: int | None, without_budget: bool = False) -
         yield from (" · ".join(text(f"{fact.label} {fact.words}") for fact in section.facts), "")
     yield from _notices(section.notices)
     for table in tables:
-        if table.key in OPEN or rows is None and section.module is None and len(table.shown()) <= SMALL:
+        if table.key in OPEN or (rows is None and section.module is None and len(table.shown()) <= SMALL):
             yield from _titled(table, "####", rows) if table.title != section.title else _table(table, rows)
         else:
             yield from _details(table.title, list(_table(table, rows)))

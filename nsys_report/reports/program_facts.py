@@ -13,7 +13,7 @@ from nsys_report.findings.explained import explained
 from nsys_report.quantities import QUANTITIES
 from nsys_report.reports.present import Record
 from nsys_report.reports.programs import of_module
-from nsys_report.units import Value, count, duration, rate, share, size, things
+from nsys_report.units import Value, count, duration, rate, share, things
 
 if TYPE_CHECKING:
     from nsys_report.analysis.roofline.ceilings import Ceilings

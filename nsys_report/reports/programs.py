@@ -18,7 +18,9 @@ from nsys_report.units import Value, things
 NOT_JOINED = "not joined"
 ABOVE = Mark("bytes_per_s", "▲", "above the measured ceiling: L2 served it, or the bytes are counted wrong")
 PARTLY = Mark("bytes_accessed", "?", "part of its kernels have unknown bytes; the bandwidth is of the others")
-RARELY = Mark("launches_per_execution", "∗", "in some executions only: launches and bytes are of one that has it, the time is of a typical step")
+RARELY = Mark(
+    "launches_per_execution", "∗", "in some executions only: launches and bytes are of one that has it, the time is of a typical step"
+)
 DOUBTFUL = Mark("hlo_instruction", "?", "joined with a confidence under 0.5")
 
 MODULES = (
@@ -123,7 +125,9 @@ def modules_table(modules: pa.Table, steps: pa.Table, top: int | None = None) ->
         return title_of(record) if names[record["hlo_module"]] > 1 else str(_name(record))
 
     lead = _with_kernels(modules, top)
-    return present(_with_steps(modules, steps), MODULES, "modules", "Programs", words=few, labels={"hlo_module": name}, notes=tuple(notes), lead=lead)
+    return present(
+        _with_steps(modules, steps), MODULES, "modules", "Programs", words=few, labels={"hlo_module": name}, notes=tuple(notes), lead=lead
+    )
 
 
 def _with_steps(modules: pa.Table, steps: pa.Table) -> pa.Table:
@@ -167,9 +171,7 @@ def times_table(record: Record) -> Table:
     columns = (Column("what", "per execution", "text"), *(Column(f"{k}_ns", k, "ns") for k in ("median", "p10", "p90")))
     stems = [key.removesuffix("_ns") for key in TIMES]
     names = [name_of(key).removeprefix("median ") for key in TIMES]
-    rows = tuple(
-        Row((name, record[f"{k}_ns"], record[f"{k}_p10_ns"], record[f"{k}_p90_ns"])) for name, k in zip(names, stems, strict=True)
-    )
+    rows = tuple(Row((name, record[f"{k}_ns"], record[f"{k}_p10_ns"], record[f"{k}_p90_ns"])) for name, k in zip(names, stems, strict=True))
     return Table("times", "Medians of executions", columns, rows, in_full=True)
 
 
@@ -213,12 +215,23 @@ def instructions_table(instructions: pa.Table, top: int | None, runs: int) -> Ta
     labels = {"source_file": _source}
     phased = instructions["phase"].null_count < len(instructions)
     shows = (*INSTRUCTIONS[:4], Show("phase", "phase", 3), *INSTRUCTIONS[4:]) if phased else INSTRUCTIONS
-    return present(instructions, shows, "instructions", "Instructions by time", marks=partial(_rarely, _doubts, runs), words=own, labels=labels, lead=top)
+    return present(
+        instructions,
+        shows,
+        "instructions",
+        "Instructions by time",
+        marks=partial(_rarely, _doubts, runs),
+        words=own,
+        labels=labels,
+        lead=top,
+    )
 
 
 def _source(record: Record) -> str:
     """The line that an instruction came from."""
-    return "" if record["source_file"] is None else ":".join(str(v) for v in (record["source_file"], record["source_line"]) if v is not None)
+    return (
+        "" if record["source_file"] is None else ":".join(str(v) for v in (record["source_file"], record["source_line"]) if v is not None)
+    )
 
 
 def _rarely(others: Callable[[Record], tuple[Mark, ...]], runs: int, record: Record) -> tuple[Mark, ...]:

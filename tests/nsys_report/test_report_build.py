@@ -336,7 +336,9 @@ def test_findings_open_the_page_with_what_they_would_give_back() -> None:
 def test_a_cause_in_several_programs_says_what_it_is_ranked_by() -> None:
     also = (Elsewhere("jit_other", 2, 150.0, 100.0, 5),)
     report = build_report([session(DECODE, xla_dump=DUMP, causes=(found(also=also, total_gain_ns=1400.0),))], "test")
-    assert "300 ns to gain each time, 3.0 % of a step, 1.40 µs over the capture, in other programs too; sure" in render(report, 200, full=True)
+    assert "300 ns to gain each time, 3.0 % of a step, 1.40 µs over the capture, in other programs too; sure" in render(
+        report, 200, full=True
+    )
 
 
 def test_percentiles_over_few_executions_are_not_said() -> None:

@@ -29,7 +29,7 @@ def spread(name: str, about: str, kind: pa.DataType | None = None) -> tuple[pa.F
 MODULES = pa.schema(
     [
         *MODULE_KEY,
-        column("program_kind", WORD, "decoding, prefill, training, inference or other, by the program's HLO; null without HLO"),
+        column("program_kind", WORD, "what kind of program it is (hlo_mapping.program_kind); null without HLO"),
         column("program_kind_confidence", pa.float64(), "how surely, 0 to 1; null without HLO"),
         column("executions", pa.int64(), "executions in the capture, cut-off ones too"),
         column("complete_executions", pa.int64(), "executions that the figures are over; the others were cut off"),
@@ -122,7 +122,11 @@ INSTRUCTIONS = pa.schema(
         column("time_min_ns", pa.int64(), "least time in an execution that has it"),
         column("time_max_ns", pa.int64(), "most time in an execution that has it"),
         column("typical_ns", pa.float64(), "its time in a typical step: mean over the middle half of steps, those without it as 0"),
-        column("typical_share", pa.float64(), "share of the typical time of the program's kernels and own copies, 0 to 1; null for copies that cross the host"),
+        column(
+            "typical_share",
+            pa.float64(),
+            "share of the typical time of the program's kernels and own copies, 0 to 1; null for copies that cross the host",
+        ),
         column("time_mean_ns", pa.float64(), "mean over all complete executions, those without it as 0"),
         column(
             "time_share",

@@ -49,7 +49,9 @@ STEPS = pa.schema(
         *spread("wall_ns", "from one start to the next"),
         column("total_ns", pa.int64(), "sum of all steps"),
         column("typical_kernel_time_ns", pa.float64(), "kernel time of the same executions; mean; null where graphs were recorded whole"),
-        column("idle_ns", pa.float64(), "time of the typical step in which the device runs nothing: the budget's causes of idle time together"),
+        column(
+            "idle_ns", pa.float64(), "time of the typical step in which the device runs nothing: the budget's causes of idle time together"
+        ),
         column("floor_ns", pa.float64(), "floor of the typical step: weights, KV cache and arithmetic at the ceiling"),
         column(
             "tokens_per_execution",

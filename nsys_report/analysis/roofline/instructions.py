@@ -178,7 +178,7 @@ class _Usual:
     mean: NDArray[np.float64]
     share: NDArray[np.float64]
     known: dict[str, NDArray[np.float64]]
-    """Time in an execution that has it, of the activities whose `bytes` or `flops` are known: of typical ones, of all where it is in none."""
+    """Time of a launch whose `bytes` or `flops` are known: in typical executions, in all where it is in none of them."""
 
 
 def _usual(view: View, costs: Costs, groups: Groups, cells: _Cells, duration: Ints, typical: Flags) -> _Usual:

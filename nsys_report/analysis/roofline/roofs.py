@@ -25,7 +25,7 @@ ROOFLINE = pa.schema(
         column("class_detail", WORD, "finer kind within the class; null for classes"),
         column("hlo_instruction", pa.string(), "the instruction; null for classes"),
         column("instruction_id", pa.int32(), "row of the facts; null for classes"),
-        column("time_ns", pa.float64(), "median time in an execution"),
+        column("time_ns", pa.float64(), "time in an execution that has it, of typical steps, of the kernels whose bytes are known"),
         column("bytes_accessed", pa.int64(), "bytes an execution"),
         column("flops", pa.int64(), "floating-point operations an execution; null where unknown"),
         column("flops_per_byte", pa.float64(), "arithmetic intensity; null without flops"),
@@ -59,7 +59,8 @@ def roofline_table(instructions: pa.Table, classes: pa.Table, types: list[str | 
 
 
 def _instruction_rows(rows: pa.Table, types: list[str | None], ceilings: Ceilings) -> pa.Table:
-    time, moved, flops = (_floats(rows, name) for name in ("time_per_execution_ns", "bytes_accessed", "flops"))
+    moved, flops = (_floats(rows, name) for name in ("bytes_accessed", "flops"))
+    time = divide(moved * 1e9, _floats(rows, "bytes_per_s"))
     ids = rows["instruction_id"].to_pylist()
     kind = [types[i] if i is not None and f > 0 else None for i, f in zip(ids, flops, strict=True)]
     columns: dict[str, Column] = {

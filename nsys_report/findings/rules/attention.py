@@ -27,9 +27,9 @@ def gathered_context(context: Context, step: Step) -> Iterator[Finding]:
         slug="context-gathered",
         title=f"Each step gathers the whole context bucket, {size(read)} of keys and values, into a buffer of its own",
         why=(
-            f"{things(launches(mine), 'kernel')} read {size(read)} of cache entries, write them out ({duration(gain)}), and attention "
-            f"reads them again. The program always takes the full bucket, whatever part of it the position needs; attention over it takes "
-            f"another {duration(attention)}."
+            f"{things(round(launches(step, mine)), 'kernel')} read {size(read)} of cache entries, write them out ({duration(gain)}), and "
+            f"attention reads them again. The program always takes the full bucket, whatever part of it the position needs; attention over "
+            f"it takes another {duration(attention)}."
         ),
         remedy=(
             "Let attention read the pages where they are (a paged attention kernel, or a gather that fuses into its products), and choose "
@@ -43,7 +43,7 @@ def gathered_context(context: Context, step: Step) -> Iterator[Finding]:
             Fact("read_bytes", "entries gathered", read, "bytes"),
             Fact("time_ns", "time of the gathers", gain, "ns"),
             Fact("attention_ns", "attention over the bucket", attention, "ns"),
-            Fact("kernels", "gathers", launches(mine), "count"),
+            Fact("kernels", "gathers", launches(step, mine), "count"),
         ),
         places=places(step, mine),
         to_capture="note the positions of the captured steps (a server's log has them) and compare the context's length with the bucket",
@@ -60,8 +60,8 @@ def written_scores(context: Context, step: Step) -> Iterator[Finding]:
         slug="scores-written",
         title=f"Attention writes its scores out: {size(total)} move between its two products",
         why=(
-            f"Scores, softmax and weights of every query and key go to memory and back in {things(launches(between), 'kernel')}, "
-            f"{duration(gain)} a step; a fused attention kernel keeps them on the chip."
+            f"Scores, softmax and weights of every query and key go to memory and back in "
+            f"{things(round(launches(step, between)), 'kernel')}, {duration(gain)} a step; a fused attention kernel keeps them on the chip."
         ),
         remedy=(
             "Use a fused attention: jax.nn.dot_product_attention with implementation='cudnn', or a flash attention kernel; smaller chunks "
@@ -74,7 +74,7 @@ def written_scores(context: Context, step: Step) -> Iterator[Finding]:
         facts=(
             Fact("bytes", "scores moved", total, "bytes"),
             Fact("time_ns", "time", gain, "ns"),
-            Fact("kernels", "kernels", launches(between), "count"),
+            Fact("kernels", "kernels", launches(step, between), "count"),
         ),
         places=places(step, between),
     )

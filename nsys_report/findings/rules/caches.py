@@ -66,7 +66,7 @@ def _laid_out(context: Context, step: Step, moves: _Moves) -> Iterator[Finding]:
         + (f", to add {size(entries)}" if entries else ""),
         why=f"Attention reads the cache in another order of its axes than it is stored in, so XLA transposes each cache and writes it "
         f"back: "
-        f"{duration(time)} a step in {things(launches(mine), 'kernel')}." + _donated_already(step, mine),
+        f"{duration(time)} a step in {things(round(launches(step, mine)), 'kernel')}." + _donated_already(step, mine),
         remedy="Store the cache in the order in which attention reads it (heads before positions: [batch, heads, positions, head "
         "size]), write "
         "new entries in that order, or let the compiler choose the arguments' layouts (jax.experimental.layout, AUTO).",

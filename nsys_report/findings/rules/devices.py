@@ -24,7 +24,7 @@ def exposed_collectives(context: Context, step: Step) -> Iterator[Finding]:
     alone = alone_ns(context, step, mine)
     if not mine or alone < threshold("devices", "least_share") * step.wall_ns:
         return
-    time, number = sum(step.spent(r) for r in mine), launches([r for r in mine if r["activity"] == "kernel"])
+    time, number = sum(step.spent(r) for r in mine), launches(step, [r for r in mine if r["activity"] == "kernel"])
     beside = _independent_ns(step, mine)
     waiting = _waiting_for_others(context, step, [r["instruction_id"] for r in mine])
     late = f" Of that, {duration(waiting)} pass before the last device has begun the same collective." if waiting is not None else ""

@@ -21,7 +21,7 @@ def small_kernels(context: Context, step: Step) -> Iterator[Finding]:
     """Many kernels that move next to nothing: each takes what a kernel takes at least."""
     every = step.where(lambda r: r["activity"] in _LAUNCHED)
     mine = [r for r in every if is_small(context, r)]
-    number, time = launches(mine), sum(step.spent(r) for r in mine)
+    number, time = launches(step, mine), sum(step.spent(r) for r in mine)
     if number < threshold("kernels", "least_small") or time < threshold("kernels", "least_small_share") * step.kernel_ns:
         return
     least = min(r["time_per_execution_ns"] / r["launches_per_execution"] for r in mine)
@@ -32,7 +32,8 @@ def small_kernels(context: Context, step: Step) -> Iterator[Finding]:
     called = "kernels" if all(r["activity"] == "kernel" for r in mine) else "kernels and copies"
     yield Finding(
         slug="small-kernels",
-        title=f"{count(round(number))} of {count(round(launches(every)))} {called} are so small that starting them is most of their time",
+        title=f"{count(round(number))} of {count(round(launches(step, every)))} {called} are so small that starting them is most of "
+        "their time",
         why=(
             f"They take {duration(time / number)} each and move {size(moved(mine))} in all, which the memory does in "
             f"{duration(context.bytes_ns(moved(mine)))}: the shortest takes {duration(least)}, for next to nothing ({kinds})."

@@ -37,7 +37,7 @@ def repeated_work(context: Context, step: Step) -> Iterator[Finding]:
         facts=(
             Fact("time_ns", "time", time, "ns"),
             Fact("bytes", "bytes they move", moved(mine), "bytes"),
-            Fact("launches", "launches", launches(mine), "count"),
+            Fact("launches", "launches", launches(step, mine), "count"),
         ),
         places=places(step, mine),
     )
@@ -55,7 +55,7 @@ def batchable_products(context: Context, step: Step) -> Iterator[Finding]:
         title=f"{things(len(mine), 'product')} in a loop {'does' if len(mine) == 1 else 'do'} not depend on what the loop computes: "
         f"{count(round(max(r['launches_per_execution'] for r in mine)))} small products instead of one",
         why=f"{mine[0]['hlo_instruction']} needs of an iteration its number alone, to pick its part of the input. As "
-        f"{count(round(launches(mine)))} "
+        f"{count(round(launches(step, mine)))} "
         f"products a step it takes {duration(time)}; one product over all iterations takes {duration(once)} at its roof.",
         remedy="Take the product out of the loop: multiply the whole sequence with the weights before the scan, and let the loop read "
         "its row "
@@ -67,7 +67,7 @@ def batchable_products(context: Context, step: Step) -> Iterator[Finding]:
         facts=(
             Fact("time_ns", "time", time, "ns"),
             Fact("once_ns", "as one product, at its roof", once, "ns"),
-            Fact("launches", "launches", launches(mine), "count"),
+            Fact("launches", "launches", launches(step, mine), "count"),
         ),
         places=places(step, mine),
     )

@@ -38,9 +38,9 @@ def split_products(context: Context, step: Step) -> Iterator[Finding]:
         title=f"Matrix-vector products are written out ({size(written)}) and read back by a second kernel to be summed",
         why=(
             f"XLA made a multiply and a reduce that did not fuse of each product of a vector and a weight matrix: "
-            f"{things(launches(firsts), 'kernel')} write {size(written)} of single products in {types}, "
-            f"{things(launches(seconds), 'kernel')} read them back. Only the {size(needed)} of weights had to move; the rest costs "
-            f"{duration(context.bytes_ns(2 * written))} at the roof, and more in fact."
+            f"{things(round(launches(step, firsts)), 'kernel')} write {size(written)} of single products in {types}, "
+            f"{things(round(launches(step, seconds)), 'kernel')} read them back. Only the {size(needed)} of weights had to move; the rest "
+            f"costs {duration(context.bytes_ns(2 * written))} at the roof, and more in fact."
         ),
         remedy=(
             f"Keep the product whole{_rule_of_splitting(step, firsts)}: give it two rows or more (pad the batch by a row), or merge "
@@ -56,7 +56,7 @@ def split_products(context: Context, step: Step) -> Iterator[Finding]:
             Fact("read_back_bytes", "products read back", written, "bytes"),
             Fact("needed_bytes", "weights that must be read", needed, "bytes"),
             Fact("time_ns", "time of both kernels", alone_ns(context, step, both), "ns"),
-            Fact("kernels", "kernels", launches(both), "count"),
+            Fact("kernels", "kernels", launches(step, both), "count"),
             Fact("types", "type of the products", types),
             Fact("rate", "bandwidth of the program's whole products", rate, "bytes_per_s"),
         ),
@@ -175,7 +175,7 @@ def _below_roof(step: Step, mine: Sequence[Record], library: bool, roof: float, 
             Fact("roof_ns", "time at the roof", roof, "ns"),
             Fact("share_of_roof", "share of the roof", roof / time, "ratio"),
             Fact("bytes", "bytes", moved(mine), "bytes"),
-            Fact("kernels", "kernels", launches(mine), "count"),
+            Fact("kernels", "kernels", launches(step, mine), "count"),
         ),
         places=places(step, sorted(mine, key=lambda r: -step.roofs[r["instruction_id"]]["headroom_ns"])),
     )

@@ -183,8 +183,8 @@ def near_roof(context: Context, step: Step, left: Mapping[Source, float]) -> Ite
     )
 
 
-def _launches(mine: Sequence[Record]) -> str:
-    number = round(launches(mine))
+def _launches(step: Step, mine: Sequence[Record]) -> str:
+    number = round(launches(step, mine))
     return "1 launch" if number == 1 else f"{count(number)} launches"
 
 
@@ -210,7 +210,7 @@ def _finding(context: Context, step: Step, family: Family, mine: Sequence[Record
         title=f"{count(len(mine))} {family.one if len(mine) == 1 else family.many} {'takes' if len(mine) == 1 else 'take'} "
         f"{duration(time)} "
         f"of each step for {size(moved(mine))}",
-        why=f"{duration(time)} a step in {_launches(mine)}, where {known}. {family.why}{told}{grid}",
+        why=f"{duration(time)} a step in {_launches(step, mine)}, where {known}. {family.why}{told}{grid}",
         remedy=remedy or family.remedy,
         confidence="possible",
         basis=f"Their time less that of {share(threshold('products', 'reachable'))} of the roof",
@@ -220,7 +220,7 @@ def _finding(context: Context, step: Step, family: Family, mine: Sequence[Record
             Fact("time_ns", "time", time, "ns"),
             Fact("roof_ns", "time at the roof", roof, "ns"),
             Fact("bytes", "bytes", moved(mine), "bytes"),
-            Fact("kernels", "launches", launches(mine), "count"),
+            Fact("kernels", "launches", launches(step, mine), "count"),
             Fact("blocks", "blocks of the slowest", blocks, "count"),
             Fact("multiprocessors", "multiprocessors", context.multiprocessors, "count"),
             *facts,

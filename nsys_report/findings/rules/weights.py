@@ -97,7 +97,7 @@ def _staged(step: Step, mine: Sequence[Record], gain: float, slug: str, title: s
             Fact("alone_ns", "time in which nothing else ran", gain, "ns"),
             Fact("read_bytes", "weights read", read, "bytes"),
             Fact("written_bytes", "written", written, "bytes"),
-            Fact("launches", "kernels and copies", launches(mine), "count"),
+            Fact("launches", "kernels and copies", launches(step, mine), "count"),
         ),
         places=places(step, mine),
     )

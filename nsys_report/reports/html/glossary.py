@@ -6,6 +6,7 @@ import re
 
 from markupsafe import Markup, escape
 
+from nsys_report.quantities import QUANTITIES, STATISTICS
 from nsys_report.reports.budget_page import CATEGORIES
 from nsys_report.units import visible
 
@@ -32,18 +33,15 @@ CERTAINTY = {
 """What the words mean that say how sure a finding is."""
 _FIRST = (
     ("execution", "one run of one compiled XLA program on one GPU. Its name's number (#21184) is XLA's own"),
-    ("step", "from the start of one execution of a program to the start of its next"),
-    ("kernel time", "the durations of an execution's kernels, added up"),
-    ("busy time", "how long at least one kernel or copy ran"),
-    ("span", "from an execution's first activity to its last"),
-    ("host gap", "how long the GPU had nothing to do before an execution"),
+    *((q.name, q.meaning) for q in QUANTITIES.values() if q.statistic in ("typical", "median")),
+    ("typical", STATISTICS["typical"]),
     ("median, p10, p90", "half of the executions took less than the median, a tenth less than p10, nine tenths less than p90"),
 )
 _LAST = (
     ("ceiling", "what the GPU's memory can move in a second: measured by a large copy, or nominal as the maker states it"),
     ("roof", "the least time an instruction can take: its bytes at the bandwidth ceiling, or its arithmetic at the peak of its type"),
-    ("implied GB/s", "the bytes that kernels must move at least over the time they took. ▲: above the ceiling, so a cache served it, or "
-                     "the bytes are counted wrong"),
+    *((q.name, q.meaning) for q in QUANTITIES.values() if q.statistic == "ratio" and "token" not in q.name),
+    ("▲", "implied bandwidth above the ceiling: a cache served it, or the bytes are counted wrong"),
     ("class", "what an instruction works on, by the program's dataflow: weights (model parameters), kv_gather and kv_write (entries read "
               "from and written to the cache of keys and values), attention (scores, softmax, weighted sum), other (all else, see detail), "
               "unknown (not joined)"),

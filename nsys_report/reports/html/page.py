@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from nsys_report.quantities import QUANTITIES
 from nsys_report.reports.export import write_whole
 from nsys_report.reports.finding_page import places_table
 from nsys_report.reports.html import data
@@ -229,13 +230,13 @@ def bar_words(bar: BudgetBar) -> str:
     return f"A step of {duration(bar.step_ns)}: " + ", ".join(f"{p.label} {duration(p.ns)} ({share(p.share)})" for p in bar.parts)
 
 
-TILES = ("step_ns", "kernel_time_ns", "of_floor_measured", "of_floor_nominal", "tokens_per_s", "floor_tokens_per_s")
+TILES = ("step_ns", "typical_kernel_time_ns", "idle_ns", "of_floor_measured", "tokens_per_s", "floor_tokens_per_s")
 """The figures of a program that the page opens on, in order."""
 LABELS = {
     "step_ns": "a step",
-    "kernel_time_ns": "of kernels in it",
-    "of_floor_measured": "of the measured ceiling while kernels run",
-    "of_floor_nominal": "of the nominal ceiling while kernels run",
+    "typical_kernel_time_ns": "of kernels in it",
+    "idle_ns": "of it the GPU is idle",
+    "of_floor_measured": QUANTITIES["of_floor_measured"].name,
     "tokens_per_s": "tokens a second",
     "floor_tokens_per_s": "tokens a second at the floor",
 }

@@ -56,7 +56,8 @@ def build_pictures(
         timelines = _timelines(cutter, record, name, most_bars // len(shown), most_timelines)
         programs.append(_program(session, record, name, timelines))
     first = shown[0] if shown else next(iter(results.modules.to_pylist()), None)
-    runs = runs_picture(joined, titles, first, most_marks)
+    steps = of_module(results.steps, first).to_pylist() if first is not None else []
+    runs = runs_picture(joined, titles, first, steps[0] if steps else None, most_marks)
     return Pictures(session.name, runs, tuple(programs), stretch(joined) if runs is None else None)
 
 
@@ -135,8 +136,8 @@ def _rates(session: Session, record: Record, name: str) -> ClassRates | None:
         ClassRate(
             r["kernel_class"] or "unknown",
             r["bytes_per_s"],
-            r["time_per_execution_ns"],
-            r["time_share"],
+            r["typical_ns"],
+            r["typical_share"],
             r["share_of_measured"],
             r["share_of_nominal"],
             bool(r["above_measured"]),
@@ -176,7 +177,8 @@ def _roofline(session: Session, record: Record, name: str) -> Roofline | None:
     placed = [r for r in rows if r["flops_per_byte"] and r["flops_per_s"] and r["time_ns"]]
     if not placed:
         return None
-    total = record["kernel_time_ns"] or sum(r["time_ns"] for r in rows)
+    steps = of_module(session.results.steps, record)["typical_kernel_time_ns"].to_pylist()
+    total = (steps[0] if steps else None) or sum(r["time_ns"] for r in rows)
     points = tuple(
         Point(
             r["hlo_instruction"] or "not joined",

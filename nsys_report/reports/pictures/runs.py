@@ -24,10 +24,11 @@ MOST_MARKS = 2_000
 """Marks in the picture; consecutive executions of a lane share one where there are more."""
 
 
-def runs_picture(joined: Joined, titles: Titles, first: Record | None, most: int = MOST_MARKS) -> Runs | None:
+def runs_picture(joined: Joined, titles: Titles, first: Record | None, step: Record | None, most: int = MOST_MARKS) -> Runs | None:
     """The executions of a capture, a lane for each program and device; None without any.
 
-    `titles` names the programs; the title is about the program of `first`, a row of the table of modules.
+    `titles` names the programs; the title is about the program of `first`, a row of the table of modules, and `step`, its
+    row of the table of steps.
     """
     table = joined.executions
     if not len(table):
@@ -41,7 +42,7 @@ def runs_picture(joined: Joined, titles: Titles, first: Record | None, most: int
     origin = int(start.min())
     shares = np.diff(edges)
     runs = Runs(
-        _title(titles, first),
+        _title(titles, first, step),
         lanes,
         lane[marks],
         np.minimum.reduceat(start[order], edges[:-1]) - origin,
@@ -103,20 +104,19 @@ def _medians(values: Ints, group: Ints) -> np.ndarray:
     return out
 
 
-def _title(titles: Titles, record: Record | None) -> str:
-    """How often a program ran, and how long the GPU waited before it."""
+def _title(titles: Titles, record: Record | None, step: Record | None) -> str:
+    """How often a program ran, its typical step, and how much of that is kernels and idle time."""
     if record is None:
         return "Executions over time"
     name = titles.get((record["hlo_module"], record["program_id"]), record["hlo_module"] or "unknown program")
     text = f"{count(record['executions'])} executions of {name}" if record["executions"] != 1 else f"One execution of {name}"
-    if record["kernel_time_ns"]:
-        text += f": {duration(record['kernel_time_ns'])} of kernels each"
+    if step is not None and not step["is_alone"]:
+        text += f": {duration(step['typical_ns'])} a step"
+    if step is not None and step["typical_kernel_time_ns"]:
+        text += f", {duration(step['typical_kernel_time_ns'])} of kernels" + (" in it" if not step["is_alone"] else " each")
     elif record["busy_time_ns"]:
-        text += f": {duration(record['busy_time_ns'])} of GPU work each, no kernel recorded"
-    gap = record["host_gap_ns"]
-    text = text if gap is None or gap != gap else f"{text}, the GPU idle for {duration(gap)} before"
-    each = record["interval_ns"]
-    return text if each is None or each != each else f"{text}, {duration(each)} from start to start"
+        text += f", {duration(record['busy_time_ns'])} of GPU work each, no kernel recorded"
+    return text if step is None or step["is_alone"] else f"{text}, the GPU idle for {duration(step['idle_ns'])}"
 
 
 def _notes(shares: Ints) -> tuple[str, ...]:
