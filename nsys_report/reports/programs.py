@@ -78,7 +78,7 @@ INSTRUCTIONS = (
     Show("hlo_instruction", "instruction", unit="name"),
     Show("label", "called", 3, "name"),
     Show("kernel_class", "class", 2),
-    Show("class_detail", "detail", 3),
+    Show("class_detail", "detail", 5),
     *_FIGURES,
     Show("flops_per_s", "compute", 6),
     Show("source_file", "source", 3, "name"),

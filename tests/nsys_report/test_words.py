@@ -7,6 +7,7 @@ import pytest
 from tests.conftest import CAPTURES
 from tests.surfaces import llm_lines, serves, surfaces_of_fixture
 
+
 @pytest.mark.parametrize("name", CAPTURES)
 def test_no_word_of_language_models_on_a_program_that_is_none(name: str) -> None:
     surfaces = surfaces_of_fixture(name)
