@@ -130,6 +130,15 @@ class Analysis(Session):
         """
         return findings_frame(self.causes)
 
+    def timeline(self, execution: int | None = None) -> saving.Framed:
+        """The whole step on one axis (host threads, copies, streams, layers, idle time by cause), to zoom and select in: opens on that
+        execution, else on a median one. Raises UsageError for an execution that is not there.
+
+        >>> a.timeline(3).save("step.html").name
+        'step.html'
+        """
+        return saving.timeline(self, execution)
+
     def what_if(self, *scenarios: str) -> pd.DataFrame:
         """A row per program and scenario such as `weights=int8`, `kv=fp8`, `no-host-gap`, `kv_gather=fused`: the step it predicts.
 

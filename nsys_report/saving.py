@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +54,38 @@ def html_page(session: Session) -> str:
     from nsys_report.reports.html.page import render
 
     return render(build_page(report(session, TOP), [session]))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Framed:
+    """A page that Jupyter shows in a frame of its own; `html` is the page, `height` the frame's, in pixels."""
+
+    html: str
+    height: int = 640
+
+    def _repr_html_(self) -> str:
+        style = f"width:100%;height:{self.height}px;border:0"
+        return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{html.escape(self.html)}"></iframe>'
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the page. Raises InputError where it cannot be written."""
+        write_text(self.html, Path(path))
+        return Path(path)
+
+
+def timeline(session: Session, execution: int | None) -> Framed:
+    """The capture's timeline, which opens on an execution (its id), or on a median one. Raises UsageError for one that is not there."""
+    from nsys_report.reports.html.content import timeline_page
+    from nsys_report.reports.html.page import render_timeline
+
+    ids = session.joined.executions["execution_id"].to_pylist()
+    if execution is not None and execution not in ids:
+        there = f"they are numbered {min(ids)} to {max(ids)}" if ids else "it holds none: without XLA there are no executions"
+        raise UsageError(f"no execution {execution} in this capture", there)
+    page = timeline_page(session, ids.index(execution) if execution is not None else None, f"nsys-report {__version__}")
+    if not page.contents:
+        raise UsageError("nothing to draw: nothing ran on a GPU in this capture", "the analysis itself shows what there is")
+    return Framed(render_timeline(page))
 
 
 def write_text(text: str, path: Path) -> None:

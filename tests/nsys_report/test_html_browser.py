@@ -203,3 +203,12 @@ def test_hostile_texts_of_sqlite_are_shown(chrome: Any, tmp_path: Path) -> None:
     assert any(visible(HOSTILE) in name for name in texts(driver, "tbody bdi"))
     assert driver.execute_script("return window.attacked") is None
     assert browser.complaints(driver) == []
+
+
+def test_a_timeline_by_itself_opens_on_its_execution_and_zooms(chrome: Any, tmp_path: Path) -> None:
+    browser.opened(chrome, analyzed("decode").timeline(7).save(tmp_path / "timeline.html"))
+    assert browser.complaints(chrome) == []
+    (title,) = texts(chrome, "#p0-time-title")
+    assert title.startswith("Execution 7 of ")
+    chrome.find_element("css selector", "button[data-zoom=in]").click()
+    assert browser.complaints(chrome) == []

@@ -86,3 +86,13 @@ def test_the_worked_notebook_runs(tmp_path: Path) -> None:
     pictures = [o for cell in notebook.cells for o in cell.get("outputs", []) if "image/png" in o.get("data", {})]
     tables = [o for cell in notebook.cells for o in cell.get("outputs", []) if "text/html" in o.get("data", {})]
     assert len(pictures) == 5 and len(tables) >= 4
+
+
+def test_a_timeline_stands_in_a_frame_that_runs_its_own_scripts_alone() -> None:
+    frame = analyzed("decode").timeline(3)
+    shown = frame._repr_html_()
+    assert shown.startswith('<iframe sandbox="allow-scripts"') and shown.count("<") == 2
+    assert "Content-Security-Policy" in frame.html and len(frame.html) < 600_000
+    assert "stream" in analyzed("torch_mlp").timeline().html
+    with pytest.raises(UsageError, match="no execution 999"):
+        analyzed("decode").timeline(999)

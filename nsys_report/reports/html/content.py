@@ -13,9 +13,9 @@ from nsys_report.reports.html.hlo_text import hlo_texts
 from nsys_report.reports.model import Notice, Part, Report
 from nsys_report.reports.notices import health_notices
 from nsys_report.reports.pictures.build import build_pictures, rows_of
-from nsys_report.reports.pictures.model import Pictures
+from nsys_report.reports.pictures.model import Pictures, ProgramPictures
 from nsys_report.reports.pictures.runs import MOST_MARKS
-from nsys_report.reports.pictures.timeline import choose
+from nsys_report.reports.pictures.timeline import Cutter, choose
 from nsys_report.reports.programs import title_of
 from nsys_report.reports.rollup_tree import Rollups, rollup_trees
 from nsys_report.reports.timeline.build import MOST_STEPS, step_timeline
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from nsys_report.reports.timeline.model import StepTimeline
     from nsys_report.session import Session
 
+MOST_ALONE = 10_000
+"""Marks of a timeline by itself: a notebook keeps what its cells show."""
 MOST_TEXT = 700_000
 """Characters of HLO text on a page; the instructions with most time come first."""
 
@@ -78,6 +80,26 @@ def _rollups(session: Session, parts: int) -> dict[str, Rollups]:
     records = worth_a_section(session)[0] if len(session.results.modules) else []
     made = {title_of(record): rollup_trees(session, record, parts * len(records)) for record in records}
     return {title: found for title, found in made.items() if found is not None}
+
+
+def timeline_page(session: Session, execution: int | None, made_by: str) -> Page:
+    """A page of nothing but a capture's timeline, which opens on one execution (row of the executions table); on a median one for None.
+
+    Empty where nothing ran on a device.
+    """
+    pictures = build_pictures(session, 0, MOST_MARKS, 1)
+    if execution is None:
+        timeline = _timeline(session, MOST_ALONE)
+    else:
+        records = session.results.modules.to_pylist()
+        titles = {(record["hlo_module"], record["program_id"]): title_of(record) for record in records}
+        timeline = step_timeline(session, titles, [[execution]], MOST_ALONE)
+        name = session.joined.executions["hlo_module"][execution].as_py() or "unknown program"
+        one = Cutter(session.joined).timeline(execution, name)
+        pictures = replace(pictures, programs=(ProgramPictures(name, name, None, None, None, (one,)),))
+    part = Part(session.name, "")
+    report = Report((part,), made_by=made_by)
+    return Page(report, (Content(part, pictures, timeline),) if timeline is not None else ())
 
 
 def _timeline(session: Session, most: int) -> StepTimeline | None:

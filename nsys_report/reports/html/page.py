@@ -44,10 +44,19 @@ MOST_FINDINGS = 3
 
 def render(page: Page) -> str:
     """The page as HTML; the same report gives the same text."""
+    return _rendered(page, "page.html")
+
+
+def render_timeline(page: Page) -> str:
+    """The timeline of the page's one capture as a page of its own."""
+    return _rendered(page, "timeline.html")
+
+
+def _rendered(page: Page, template: str) -> str:
     scripts = [_asset(name, _read(f"scripts/{name}")) for name in SCRIPTS]
     return (
         _environment(page)
-        .get_template("page.html")
+        .get_template(template)
         .render(
             page=page,
             title=_title(page),
