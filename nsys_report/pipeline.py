@@ -105,7 +105,7 @@ def analyze(
         )
     table = (*read_table(Path(ceilings_file)), *builtin_table()) if ceilings_file is not None else builtin_table()
     profiled = read_ncu(Path(ncu)) if ncu is not None else None
-    capture = open_capture(Path(capture_path), progress, ranges="xla", everything=False)
+    capture = open_capture(Path(capture_path), progress, ranges="few", everything=False)
     joined = join_capture(capture, xla_dump, overrides=overrides, show_paths=show_paths, progress=progress)
     if progress is not None:
         progress("analyzing", 0.95)

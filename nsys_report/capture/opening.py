@@ -26,13 +26,15 @@ from nsys_report.errors import InputError
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and the share of the work that is done, 0 to 1."""
-Ranges = Literal["all", "xla", "none"]
+Ranges = Literal["all", "few", "xla", "none"]
+MOST_RANGES = 200_000
+"""NVTX events up to which "few" reads all of them: some 0.2 s; a capture may hold millions."""
 
 
 def open_capture(path: str | Path, progress: Progress | None = None, *, ranges: Ranges = "all", everything: bool = True) -> Capture:
     """Reads an nsys export (SQLite file or Parquet directory), writing nothing; raises InputError saying what is wrong and what to do.
 
-    `ranges` chooses the NVTX ranges: all of them, only XLA's own (a capture may hold millions of others), or none. Without `everything`
+    `ranges` chooses the NVTX ranges: all of them, all where there are few (else XLA's own), only XLA's own, or none. Without `everything`
     the creation of graph nodes and synchronisations, which no figure is made from, are left unread: their tables are empty.
     """
     source = open_source(Path(path))
@@ -105,6 +107,12 @@ def check_contents(source: Source) -> None:
     )
 
 
+def _few(source: Source) -> Ranges:
+    """All ranges where there are few events, else XLA's."""
+    table = resolve(catalogue.NVTX.name, source.columns)
+    return "all" if table is None or source.count(table) <= MOST_RANGES else "xla"
+
+
 def _read(source: Source, progress: Progress, ranges: Ranges, everything: bool) -> Capture:
     strings = Strings(source)
     progress("reading CUDA API calls", 0.0)
@@ -113,6 +121,7 @@ def _read(source: Source, progress: Progress, ranges: Ranges, everything: bool) 
     work, omitted = _activities(source, strings, runtime)
     work, omitted, clocks = _in_order(work, runtime, omitted)
     progress("reading NVTX ranges", 0.7)
+    ranges = _few(source) if ranges == "few" else ranges
     nvtx, bad_ranges = tables.read_nvtx(source, strings, ranges)
     progress("reading the other tables", 0.9)
     capture = Capture(

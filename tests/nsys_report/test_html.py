@@ -186,7 +186,7 @@ def test_hostile_names_are_text(tmp_path: Path) -> None:
     assert "\u202e" not in page and "\u0007" not in page and "\\u202e" in page
     data = read.data
     looks = [look for look in data["timelines"]["p0-time"]["looks"] if look[2]]
-    assert looks and all(shown in name for name, _, _, instruction, _ in looks if instruction)
+    assert looks and all(shown in name for name, _, _, instruction, *_ in looks if instruction)
     assert "49" not in json.dumps(looks[0][0]).replace(shown, "")
 
 

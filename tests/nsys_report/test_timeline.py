@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import functools
+import shutil
+import sqlite3
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from nsys_report.analysis.arrays.intervals import length
+from nsys_report.notebook import analyze
 from nsys_report.reports.html.content import Content, build_page
 from nsys_report.reports.html.timeline import timeline_data
 from nsys_report.reports.timeline.build import step_timeline
 from nsys_report.reports.timeline.model import StepTimeline
 from nsys_report.reports.timeline.windows import in_turns, overlapping, step_windows, windows
-from tests.nsys_report.pages import analyzed, page_of
+from tests.nsys_report.pages import FIXTURES, analyzed, page_of
 
 
 @functools.cache
@@ -63,6 +67,8 @@ def test_a_kernel_says_its_instruction_source_bytes_and_roof() -> None:
     assert look.color == "c-weights" and look.program is not None and look.program.startswith("jit_decode_step")
     assert said["source"] == "workloads.py:110" and said["operation"] == "jit(decode_step)/dot_general"
     assert said["bytes"].endswith("B") and said["of its memory roof"].endswith("%")
+    assert look.label == said["called"] == "layers[3].{gate_proj, up_proj}"
+    assert said["parameters"] == "params['layers'][3]['gate_proj'], params['layers'][3]['up_proj']"
 
 
 def test_host_threads_have_ranges_and_calls() -> None:
@@ -125,3 +131,21 @@ def test_a_page_without_captures_has_no_timeline() -> None:
     from nsys_report.reports.model import Report
 
     assert build_page(Report((), made_by="test"), []).contents == ()
+
+
+def test_the_programs_own_ranges_are_read_where_there_are_few(tmp_path: Path) -> None:
+    """A range that the program opened lies on its thread, beside XLA's, and is no XLA's."""
+    path = tmp_path / "capture.sqlite"
+    shutil.copyfile(FIXTURES / "train" / "capture.sqlite", path)
+    with sqlite3.connect(path) as database:
+        thread, start, end = database.execute("SELECT globalTid, min(start), max(end) FROM NVTX_EVENTS WHERE eventType = 59").fetchone()
+        event = (start - 10, end + 10, 59, thread, "my epoch")
+        database.execute("INSERT INTO NVTX_EVENTS (start, end, eventType, globalTid, text) VALUES (?, ?, ?, ?, ?)", event)
+    session = analyze(path, FIXTURES / "train" / "xla_dump").named("own")
+    made = step_timeline(session, {}, [])
+    assert made is not None
+    own = [
+        (row, at) for row in made.rows for at in np.flatnonzero(row.look == [look.name for look in made.looks].index("my epoch")).tolist()
+    ]
+    ((row, at),) = own
+    assert row.kind == "range" and row.duration_ns[at] == end - start + 20 and made.looks[row.look[at]].color == "h-own"

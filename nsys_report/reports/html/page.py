@@ -270,10 +270,20 @@ def _capture_tiles(part: Part) -> list[tuple[str, str]]:
 
 
 def timeline_key(content: Content) -> list[tuple[str, str]]:
-    """What the colors of a capture's strips mean: the colors' names with words, what ran first, then why nothing did."""
-    strips = content.timeline.strips if content.timeline is not None else ()
-    return sorted(dict.fromkeys(pair for strip in strips for pair in zip(strip.colors, strip.names, strict=True)), key=_is_idle)
+    """What a timeline's colors mean: their names with words; what ran first, then why nothing did, then what the host did."""
+    if content.timeline is None:
+        return []
+    pairs = dict.fromkeys(pair for strip in content.timeline.strips for pair in zip(strip.colors, strip.names, strict=True))
+    used = {look.color for look in content.timeline.looks}
+    host = [(color, words) for color, words in HOST_WORDS.items() if color in used]
+    return [*(p for p in pairs if p[0].startswith("c-")), *(p for p in pairs if p[0].startswith("b-")), *host]
 
 
-def _is_idle(pair: tuple[str, str]) -> bool:
-    return pair[0].startswith("b-")
+HOST_WORDS = {
+    "h-xla": "XLA",
+    "h-thunk": "XLA's launches",
+    "h-own": "ranges of the program and its libraries",
+    "h-call": "calls that no device waits for",
+    "h-block": "layers, iterations",
+}
+"""The colors of palette.HOST in words."""

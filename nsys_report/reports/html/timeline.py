@@ -57,9 +57,16 @@ def _row(row: Row) -> dict[str, Any]:
 
 
 def _look(look: Look, sections: Mapping[str, str]) -> list[Any]:
-    """Name, color, id of its program's section, instruction, and labels with values in turns."""
+    """Name, color, id of its program's section, instruction, labels with values in turns, and what a person calls it."""
     facts = [visible(text) for fact in look.facts for text in fact]
-    return [visible(look.name), look.color, sections.get(look.program or "", ""), visible(look.instruction or ""), facts]
+    return [
+        visible(look.name),
+        look.color,
+        sections.get(look.program or "", ""),
+        visible(look.instruction or ""),
+        facts,
+        visible(look.label),
+    ]
 
 
 def _runs(runs: Runs, origin: int) -> dict[str, Any]:

@@ -94,18 +94,21 @@ def _steps(view: View, rows: Sequence[int]) -> Iterator[tuple[int, int]]:
         yield from step_windows(runs.start[mine], runs.end[mine], [int(np.flatnonzero(mine == row)[0])])
 
 
+SAID = ("phase", "label", "parameters")
+
+
 def _instructions(session: Session) -> Instructions:
     """What the report knows of each instruction: where it was written, and how close to its roof it runs."""
     roofs = {
         (r["hlo_module"], r["program_id"], r["hlo_instruction"]): {"share_of_roof": r["share_of_roof"], "roof": r["roof"]}
         for r in session.results.roofline.select(["hlo_module", "program_id", "hlo_instruction", "share_of_roof", "roof"]).to_pylist()
     }
-    columns = ["hlo_module", "program_id", "hlo_instruction", "op_name", "source_file", "source_line", "phase"]
+    columns = ["hlo_module", "program_id", "hlo_instruction", "op_name", "source_file", "source_line", *SAID]
     found = {}
     for r in session.results.instructions.select(columns).to_pylist():
         key = (r["hlo_module"], r["program_id"], r["hlo_instruction"])
         source = ":".join(str(r[name]) for name in ("source_file", "source_line") if r[name] is not None)
-        found[key] = {**roofs.get(key, {}), "op_name": r["op_name"], "source": source, "phase": r["phase"]}
+        found[key] = {**roofs.get(key, {}), "op_name": r["op_name"], "source": source} | {name: r[name] for name in SAID}
     return found
 
 

@@ -30,7 +30,7 @@ Instructions = Mapping[tuple[str | None, int | None, str], Mapping[str, Any]]
 """What the report knows of each instruction."""
 Figures = tuple[tuple[str, int], ...]
 _COLUMNS = ("activity", "name", "hlo_instruction", "kernel_class", "class_detail", "copy_kind", "hlo_module")
-WHERE_FROM = (("op_name", "operation"), ("source", "source"), ("phase", "phase"))
+WHERE_FROM = (("label", "called"), ("parameters", "parameters"), ("op_name", "operation"), ("source", "source"), ("phase", "phase"))
 OWN_COLORS = frozenset({"weights", "kv_gather", "kv_write", "attention", "other"})
 
 
@@ -90,16 +90,19 @@ def _activity_looks(table: pa.Table, looks: Looks, programs: Programs, instructi
 
 
 def _activity_look(said: Mapping[str, str | None], figures: Figures, program: str | None, about: Mapping[str, Any]) -> Look:
-    activity, name = said["activity"], said["name"] or ""
+    activity, name, label = said["activity"], said["name"] or "", about.get("label") or ""
     facts = [("bytes", words("bytes", value)) for key, value in figures if key == "bytes"]
     if activity != "kernel":
         sort = {"memcpy": "copy", "graph": "graph"}.get(str(activity), "memset")
         shown = said["hlo_instruction"] or {"copy": f"copy {said['copy_kind'] or name}", "graph": name or "graph"}.get(sort, sort)
-        return Look(shown, f"c-{sort}", program, said["hlo_instruction"], (("activity", str(activity)), *facts, *_origin(about)), figures)
+        facts = [("activity", str(activity)), *facts, *_origin(about)]
+        return Look(shown, f"c-{sort}", program, said["hlo_instruction"], label, tuple(facts), figures)
     short, group = kernel(name), said["kernel_class"]
     color = group if group in OWN_COLORS else "kernel" if group is None else "other"
     told = [("kernel", short), ("class", " · ".join(filter(None, (group or "unknown", said["class_detail"]))))]
-    return Look(said["hlo_instruction"] or short, f"c-{color}", program, said["hlo_instruction"], (*told, *facts, *_origin(about)), figures)
+    return Look(
+        said["hlo_instruction"] or short, f"c-{color}", program, said["hlo_instruction"], label, (*told, *facts, *_origin(about)), figures
+    )
 
 
 def _origin(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

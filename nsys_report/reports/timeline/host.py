@@ -17,12 +17,14 @@ from nsys_report.reports.lanes import lanes
 from nsys_report.reports.timeline.looks import Looks
 from nsys_report.reports.timeline.model import Ints, Look, Row
 from nsys_report.reports.timeline.windows import overlapping
+from nsys_report.units import things
 
 if TYPE_CHECKING:
     from nsys_report.capture.model import Capture
 
-MOST_THREADS = 8
-"""Threads with rows of their own: those with most calls and ranges."""
+MOST_GROUPS = 8
+"""Threads, or threads together, that are shown: those with most calls and ranges."""
+LAUNCHES = "launches"
 MOST_DEPTH = 6
 """Ranges within ranges that are shown."""
 _THREAD = 0xFFFFFF
@@ -31,16 +33,24 @@ _XLA = ("XlaModule:", "Thunk:", "Xla", "TSL:", "Tsl")
 
 
 def host_rows(capture: Capture, shown: Ranges, looks: Looks) -> tuple[list[Row], tuple[str, ...]]:
-    """The rows of the threads that do most in the windows, and what is left out, in words."""
+    """The rows of the threads that do most in the windows, and what is left out, in words. Threads that launch nothing and are in no
+    range stand together with those that do the same."""
     calls, ranges = _within(capture.runtime, shown), _within(capture.nvtx, shown)
-    thread = np.concatenate([ints(calls, "thread"), ints(ranges, "thread")])
-    names, count = np.unique(thread, return_counts=True)
-    busiest = names[np.argsort(-count, kind="stable")][:MOST_THREADS].tolist()
+    names, count = np.unique(np.concatenate([ints(calls, "thread"), ints(ranges, "thread")]), return_counts=True)
+    groups: dict[tuple[str, int], list[int]] = {}
+    in_ranges = set(ints(ranges, "thread").tolist())
+    for thread in names[np.argsort(-count, kind="stable")].tolist():
+        role = _role(calls.filter(pa.array(ints(calls, "thread") == thread)))
+        alone = thread if role == LAUNCHES or thread in in_ranges else -1
+        groups.setdefault((role, alone), []).append(thread)
     several = len(np.unique(names >> 24)) > 1
-    titles = {name: thread_title(name, capture.thread_names.get(name), several) for name in busiest}
-    rows = [row for name in busiest for row in _thread_rows(titles[name], name, calls, ranges, looks)]
-    left = len(names) - len(busiest)
-    return rows, (f"{left} more threads made few calls and are left out.",) if left else ()
+    rows: list[Row] = []
+    for (role, _), own in list(groups.items())[:MOST_GROUPS]:
+        others = f" and {len(own) - 1} more" if len(own) > 1 else ""
+        title = f"{thread_title(own[0], capture.thread_names.get(own[0]), several)}{others}: {role}"
+        rows += _thread_rows(title, own, calls, ranges, looks)
+    left = sum(map(len, list(groups.values())[MOST_GROUPS:]))
+    return rows, (f"{things(left, 'more thread')} with few calls are left out.",) if left else ()
 
 
 def _within(table: pa.Table | None, shown: Ranges) -> pa.Table:
@@ -57,9 +67,8 @@ def thread_title(thread: int, name: str | None, several: bool) -> str:
     return f"thread {thread & _THREAD}{f' {name}' if name else ''}{process}"
 
 
-def _thread_rows(title: str, thread: int, calls: pa.Table, ranges: pa.Table, looks: Looks) -> Iterator[Row]:
-    mine, own = (table.filter(pa.array(ints(table, "thread") == thread)) for table in (calls, ranges))
-    group = f"{title}: {_role(mine)}"
+def _thread_rows(group: str, threads: list[int], calls: pa.Table, ranges: pa.Table, looks: Looks) -> Iterator[Row]:
+    mine, own = (table.filter(pa.array(np.isin(ints(table, "thread"), threads))) for table in (calls, ranges))
     if len(own):
         yield from _rows(group, "NVTX", "range", own, _range_looks(own, looks))
     if len(mine):
@@ -70,7 +79,7 @@ def _role(calls: pa.Table) -> str:
     """What a thread does, by its calls."""
     names = set(calls["name"].cast(pa.string()).to_pylist()) if len(calls) else set()
     if any("Launch" in name and "HostFunc" not in name for name in names):
-        return "launches"
+        return LAUNCHES
     return "copies" if any("Memcpy" in name for name in names) else "waits" if any("Synchronize" in name for name in names) else "other"
 
 
@@ -111,5 +120,5 @@ def _range_look(text: str, domain: str | None) -> Look:
         return Look(f"execute {about.get('hlo_module', '')}", "h-xla", facts=facts)
     if text.startswith("Thunk:"):
         said = (("operation", about["name"]),) if "name" in about else ()
-        return Look(about.get("hlo_op") or text, "h-thunk", None, about.get("hlo_op"), (*said, *facts))
+        return Look(about.get("hlo_op") or text, "h-thunk", None, about.get("hlo_op"), facts=(*said, *facts))
     return Look(text or "range", "h-xla" if text.startswith(_XLA) else "h-own", facts=facts)

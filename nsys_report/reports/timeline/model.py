@@ -24,6 +24,8 @@ class Look:
     program: str | None = None
     """The program whose instruction it is, by the title of its section."""
     instruction: str | None = None
+    label: str = ""
+    """What a person calls it: layers[3].o_proj; "" where nobody gave it a name."""
     facts: tuple[tuple[str, str], ...] = ()
     """What else there is to say: labels and words."""
     figures: tuple[tuple[str, int], ...] = ()

@@ -254,6 +254,11 @@
       list.append(pair);
     }
     said.replaceChildren(head, list);
+    const hlo = look && data.hlo[look[2]]?.[look[3]];
+    if (!hlo || !same(mark, timeline.chosen)) return;
+    const fold = element("details", "fold");
+    fold.append(element("summary", "", "HLO"), element("pre", "hlo", hlo));
+    said.append(fold);
   }
 
   // ---- keys -----------------------------------------------------------------------------------------------------

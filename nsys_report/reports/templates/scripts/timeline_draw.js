@@ -176,6 +176,12 @@
       return letters < 6 ? "" : `${text.slice(0, letters - 1 - tail)}…${text.slice(text.length - tail)}`;
     }
 
+    // What a person calls it; of layers[3].o_proj the last part, where there is no room for more.
+    function called([name, , , , , label], pixels) {
+      if (!label) return fitting(name, pixels);
+      return label.length * letter <= pixels ? label : fitting(label.split(".").pop(), pixels);
+    }
+
     const colorOf = (row, at) => row.color ?? raw.looks[row.look[at]][1];
     const isDim = (row, at) => timeline.matches !== null && !row.color && !timeline.matches.has(row.look[at]);
 
@@ -221,7 +227,7 @@
       pen.fillStyle = inks[color];
       pen.fillRect(from, y, wide > 3 ? wide - 0.5 : wide, height);
       if (wide < 34) return;
-      const said = fitting(row.kind === "execution" ? String(row.id[at]) : raw.looks[row.look[at]][0], wide - 6);
+      const said = row.kind === "execution" ? fitting(String(row.id[at]), wide - 6) : called(raw.looks[row.look[at]], wide - 6);
       if (!said) return;
       pen.fillStyle = inks[`${color}-ink`];
       pen.fillText(said, from + 3, y + height / 2 + 0.5);
@@ -234,7 +240,8 @@
       const first = Math.max(Math.floor(low / bin), 0), last = Math.min(Math.ceil(high / bin), count);
       const each = Math.max(Math.floor((last - first) / (width - gutter)), 1);
       for (let at = first; at < last; at += each) {
-        const from = Math.max(gutter + (at * bin - low) * scale, gutter), to = Math.min(gutter + ((at + each) * bin - low) * scale, width);
+        const from = Math.max(Math.floor(gutter + (at * bin - low) * scale), gutter);
+        const to = Math.min(Math.ceil(gutter + ((at + each) * bin - low) * scale), width);
         let base = y + height;
         for (let kind = 0; kind < colors.length; kind++) {
           const tall = (percent[kind][at] / 100) * height;
