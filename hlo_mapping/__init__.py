@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hlo_mapping.classification.reasons import is_written_out as is_written_out
     from hlo_mapping.classification.roles import ParameterRole as ParameterRole
     from hlo_mapping.classification.roles import parameter_roles as parameter_roles
+    from hlo_mapping.collectives import Collective as Collective
+    from hlo_mapping.collectives import module_collectives as module_collectives
     from hlo_mapping.columns import ACTIVITIES as ACTIVITIES
     from hlo_mapping.columns import COSTS as COSTS
     from hlo_mapping.columns import FACTS as FACTS
@@ -94,6 +96,7 @@ _HOMES = {
     "COPIES_CACHE": "classification.reasons",
     "COSTS": "columns",
     "Change": "pairing.instructions",
+    "Collective": "collectives",
     "Computation": "ir",
     "DETAILS": "kernel_classes",
     "Described": "pairing.programs",
@@ -151,6 +154,7 @@ _HOMES = {
     "join": "matching.join",
     "launch_counts": "launches",
     "load_program": "dump.program",
+    "module_collectives": "collectives",
     "module_names": "dump.anonymous",
     "operand_leaves": "dots",
     "pair_instructions": "pairing.instructions",

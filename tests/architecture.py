@@ -35,6 +35,8 @@ HLO_MAPPING: dict[str, str] = {
     "text/": f"{VALUES} quoting.py",
     "dump/": "errors.py quoting.py ir.py text/",
     "launches.py": "ir.py text/attributes.py",
+    "replica_groups.py": "| numpy",
+    "collectives.py": "ir.py opcodes.py replica_groups.py",
     "dots.py": VALUES,
     "skeleton.py": "errors.py ir.py dump/",
     "origins.py": "ir.py",
@@ -50,7 +52,7 @@ HLO_MAPPING: dict[str, str] = {
     "program_kind.py": f"{VALUES} classification/ program_evidence.py",
     "facts.py": f"{VALUES} columns.py dump/ dataflow.py costs/ classification/ launch_costs.py phases.py program_kind.py naming/ | pyarrow",
     "summary.py": f"{VALUES} dump/ dots.py skeleton.py classification/ facts.py",
-    "__init__.py": "classification/overrides.py classification/reasons.py classification/roles.py columns.py costs/floor.py"
+    "__init__.py": "classification/overrides.py classification/reasons.py classification/roles.py collectives.py columns.py costs/floor.py"
     " dataflow.py dots.py dump/anonymous.py dump/debug_options.py dump/files.py dump/index.py dump/program.py errors.py facts.py"
     " ir.py kernel_classes.py launches.py matching/confidence.py matching/join.py matching/names.py matching/result.py opcodes.py"
     " origins.py pairing/instructions.py pairing/programs.py pairing/work.py phases.py program_kind.py shape.py summary.py text/parser.py"
@@ -95,6 +97,8 @@ NSYS_REPORT: dict[str, str] = {
     "selection.py": "errors.py units.py joined.py analysis/ findings/ findings/rules/ session.py | numpy pyarrow",
     "comparison/": "hlo_mapping/__init__.py units.py analysis/ analysis/arrays/"
     " analysis/budget/ analysis/structure/ session.py | numpy scipy",
+    "ranks/": "hlo_mapping/__init__.py errors.py units.py fact.py capture/session.py analysis/arrays/ analysis/idle/ findings/ session.py | numpy",
+    "ranks/engine.py": "hlo_mapping/__init__.py errors.py capture/session.py pipeline.py session.py ranks/ | distributed",
     "history/": "errors.py units.py stepbench/result.py session.py | filelock ruptures numpy",
     "profiling/hook/": "| jax",
     "profiling/": "errors.py capture/ session.py profiling/hook/ | pyarrow",

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from hlo_mapping import Program
-from hlo_mapping.collectives import Collective, module_collectives
+from hlo_mapping import Collective, module_collectives
 from nsys_report.analysis.idle.causes import CAUSES
 from nsys_report.analysis.arrays.intervals import Ranges, union, within
 from nsys_report.analysis.arrays.view import Flags, Ints, ModuleKey, View, coded, ints

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlo_mapping.collectives import Collective
+from hlo_mapping import Collective
 from nsys_report.ranks.align import Alignment
 from nsys_report.ranks.programs import Kernels, Rank, SharedProgram, all_kernels
 from nsys_report.ranks.summary import Ints

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from hlo_mapping.collectives import Collective
+from hlo_mapping import Collective
 from nsys_report.ranks.summary import CaptureRuns, CollectiveRuns, DeviceRuns, Ints, ProgramRuns
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from hlo_mapping.collectives import Collective
+    from hlo_mapping import Collective
 
 Ints = NDArray[np.int64]
 
