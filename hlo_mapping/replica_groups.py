@@ -40,9 +40,9 @@ def source_target_groups(text: str) -> Groups | None:
     groups: list[set[int]] = []
     for found in _LIST.findall(text):
         pair = {int(n) for n in found.split(",") if n.strip()}
-        tied = [group for group in groups if group & pair]
-        groups = [group for group in groups if group not in tied]
-        groups.append(pair.union(*tied))
+        if pair:
+            tied = [group for group in groups if group & pair]
+            groups = [*(group for group in groups if group not in tied), pair.union(*tied)]
     return tuple(tuple(sorted(group)) for group in sorted(groups, key=min)) or None
 
 

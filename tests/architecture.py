@@ -97,7 +97,8 @@ NSYS_REPORT: dict[str, str] = {
     "selection.py": "errors.py units.py joined.py analysis/ findings/ findings/rules/ session.py | numpy pyarrow",
     "comparison/": "hlo_mapping/__init__.py units.py analysis/ analysis/arrays/"
     " analysis/budget/ analysis/structure/ session.py | numpy scipy",
-    "ranks/": "hlo_mapping/__init__.py errors.py units.py fact.py capture/session.py analysis/arrays/ analysis/idle/ findings/ session.py | numpy",
+    "ranks/": "hlo_mapping/__init__.py errors.py units.py fact.py capture/session.py analysis/arrays/ analysis/idle/ findings/"
+    " session.py | numpy",
     "ranks/engine.py": "hlo_mapping/__init__.py errors.py capture/session.py pipeline.py session.py ranks/ | distributed",
     "history/": "errors.py units.py stepbench/result.py session.py | filelock ruptures numpy",
     "profiling/hook/": "| jax",
@@ -121,8 +122,8 @@ NSYS_REPORT: dict[str, str] = {
     # What builds chooses what is shown.
     "reports/": "hlo_mapping/__init__.py units.py fact.py quantities.py paths.py capture/model.py capture/health.py"
     " capture/health_items.py capture/survey.py analysis/ analysis/times/ analysis/roofline/ analysis/budget/ analysis/rollup/"
-    " findings/ session.py comparison/model.py history/ counters/ profiling/gpu.py profiling/passes.py profiling/record.py serving/"
-    " | numpy pyarrow",
+    " findings/ session.py comparison/model.py history/ counters/ profiling/gpu.py profiling/passes.py profiling/record.py ranks/"
+    " serving/ | numpy pyarrow",
     "reports/pictures/": "units.py joined.py analysis/roofline/ceilings.py session.py reports/ reports/arrays.py reports/lanes.py"
     " | numpy pyarrow",
     "reports/figures/": "units.py reports/palette.py reports/scales.py reports/export.py reports/pictures/model.py | matplotlib numpy",
@@ -149,7 +150,7 @@ NSYS_REPORT: dict[str, str] = {
     "agents/": "hlo_mapping/__init__.py version.py errors.py reports/document.py reports/export.py reports/html/ notebook.py diffing.py"
     " | mcp pydantic",
     "cli/": "hlo_mapping/__init__.py version.py errors.py paths.py units.py role_files.py capture/__init__.py capture/session.py"
-    " capture/survey.py measuring/ analysis/roofline/ceilings.py analysis/whatif.py selection.py profiling/ serving/"
+    " capture/survey.py measuring/ analysis/roofline/ceilings.py analysis/whatif.py selection.py profiling/ ranks/ ranks/engine.py serving/"
     " reports/model.py reports/export.py"
     " reports/csv_files.py reports/markdown.py reports/terminal_page.py reports/"
     " reports/pictures/ reports/figures/ reports/html/ reports/perfetto/ notebook.py anonymize/ assertions/ diffing.py"

@@ -15,15 +15,17 @@ import click
 
 if TYPE_CHECKING:
     from nsys_report.notebook import Analysis
+    from nsys_report.ranks.run import Run
     from nsys_report.reports.model import Report
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What there is to write: the report, and the analysis of each of its parts by the part's name."""
+    """What there is to write: the report, the analysis of each of its parts by the part's name, and the run where they are ranks of one."""
 
     report: Report
     analyses: dict[str, Analysis]
+    run: Run | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from nsys_report.cli.outputs import Finished
+from nsys_report.cli.pairs import part_names
 from nsys_report.cli.progress import progress_line
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from nsys_report.ranks.engine import Result, Task
     from nsys_report.ranks.run import Run
     from nsys_report.ranks.summary import Failure
+    from nsys_report.reports.model import Report
+    from nsys_report.selection import Selection
 
 ENOUGH = 2
 """Captures that tell whether all are ranks of one run."""
@@ -37,10 +41,14 @@ def rank_options(command: Any) -> Any:
 class Several:
     """What became of several captures: a run with the rank that is shown in detail, or sessions of the first captures."""
 
-    run: Run | None
-    shown: int
-    sessions: Mapping[int, Analysis]
-    """By the place of the capture."""
+    run: Run | None = None
+    shown: int = 0
+    sessions: Mapping[Path, Analysis] = field(default_factory=dict)
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a capture of the run could not be read."""
+        return 1 if self.run is not None and self.run.failures else 0
 
 
 def read_ranks(
@@ -49,49 +57,74 @@ def read_ranks(
     """Reads the captures of a run; of captures that are none, unless that is `forced`, the first ones. Raises what `analyze` raises
     where no capture can be read, or where one cannot and the others are no run.
     """
-    from nsys_report.ranks.engine import runs_of, run_tasks
+    from nsys_report.ranks.engine import run_tasks, runs_of
     from nsys_report.ranks.recognize import are_ranks
     from nsys_report.ranks.run import analyze_run
-    from nsys_report.ranks.summary import CaptureRuns
+    from nsys_report.ranks.summary import CaptureRuns, Failure
 
     sessions, failures = _first(tasks, 1 if forced else ENOUGH, analyze)
+    if not sessions or (failures and len(sessions) < ENOUGH and not forced):
+        raise next(iter(failures.values()))
     found: dict[int, Result] = {n: runs_of(session.named(tasks[n].name), tasks[n].label) for n, session in sessions.items()}
     if not forced and not are_ranks(tuple(r for r in found.values() if isinstance(r, CaptureRuns))):
         if failures:
             raise next(iter(failures.values()))
-        return Several(None, 0, sessions)
+        return Several(sessions={tasks[n].capture: session for n, session in sessions.items()})
     found |= {n: _failure(tasks[n], error) for n, error in failures.items()}
     rest = [n for n in range(len(tasks)) if n not in found]
     with progress_line("reading ") as progress:
         results = run_tasks([tasks[n] for n in rest], jobs or os.cpu_count() or 1, scheduler, progress)
     found |= dict(zip(rest, results, strict=True))
     ordered = [found[n] for n in range(len(tasks))]
-    captures = [r for r in ordered if isinstance(r, CaptureRuns) and r.devices]
-    run = analyze_run(captures, [r for r in ordered if not isinstance(r, CaptureRuns)])
-    first = min(sessions)
-    shown = next((n for n, rank in enumerate(run.ranks) if run.captures[rank.capture].name == tasks[first].name), 0)
-    return Several(run, shown, {first: sessions[first]})
+    run = analyze_run([r for r in ordered if isinstance(r, CaptureRuns)], [r for r in ordered if isinstance(r, Failure)])
+    first = tasks[min(sessions)]
+    shown = next((n for n, rank in enumerate(run.ranks) if run.captures[rank.capture].name == first.name), 0)
+    return Several(run, shown, {first.capture: sessions[min(sessions)]})
+
+
+def of_run(several: Several, selection: Selection, top: int | None, rollup: str) -> Finished:
+    """The report of a run: its ranks, and one of them in detail."""
+    from nsys_report.reports.build import build_report
+    from nsys_report.reports.ranks_page import run_part
+    from nsys_report.version import __version__
+
+    assert several.run is not None
+    session = selection.narrow(next(iter(several.sessions.values())))
+    report = build_report([session], f"nsys-report {__version__}", top, rollup)
+    part = run_part(several.run, report.parts[0], several.shown)
+    for failure in several.run.failures:
+        click.echo(f"{failure.name} is left out: {failure.message}", err=True)
+    return Finished(replace(report, parts=(part,)), {part.name: session}, several.run)
+
+
+def ranks_within(report: Report, sessions: Sequence[Analysis]) -> Report:
+    """The report with the ranks of captures that hold several themselves: devices that meet in collectives."""
+    from nsys_report.ranks.engine import runs_of
+    from nsys_report.ranks.recognize import is_run
+    from nsys_report.ranks.run import analyze_run
+    from nsys_report.reports.ranks_page import with_ranks
+
+    parts = list(report.parts)
+    for n, session in enumerate(sessions):
+        if len(session.results.view.devices) > 1 and is_run(runs := runs_of(session, "0")):
+            parts[n] = with_ranks(parts[n], analyze_run([runs]))
+    return replace(report, parts=tuple(parts))
 
 
 def _first(tasks: Sequence[Task], wanted: int, analyze: Callable[[Task], Analysis]) -> tuple[dict[int, Analysis], dict[int, Exception]]:
-    """The first captures that can be read, as many as are wanted, and the errors of those before that cannot.
-
-    Raises the first error where none can be read.
-    """
+    """The first captures that can be read, as many as are wanted, and the errors of those before that cannot."""
     from hlo_mapping import HloError
     from nsys_report.errors import ReportError
 
     sessions: dict[int, Analysis] = {}
     failures: dict[int, Exception] = {}
     for n, task in enumerate(tasks):
+        if len(sessions) == wanted:
+            break
         try:
             sessions[n] = analyze(task)
         except (ReportError, HloError) as error:
             failures[n] = error
-        if len(sessions) == wanted:
-            break
-    if not sessions:
-        raise next(iter(failures.values()))
     return sessions, failures
 
 
@@ -101,10 +134,10 @@ def _failure(task: Task, error: Exception) -> Failure:
     return Failure(task.name, task.label, getattr(error, "message", str(error)), getattr(error, "hint", ""))
 
 
-def tasks_of(captures: Sequence[Path], dumps: Sequence[Path], names: Sequence[str], options: Mapping[str, Any]) -> list[Task]:
+def tasks_of(captures: Sequence[Path], dumps: Sequence[Path], options: Mapping[str, Any]) -> list[Task]:
     """A task for each capture, in the order of their numbers."""
     from nsys_report.ranks.engine import Task
     from nsys_report.ranks.paths import dumps_for, ranks_of
 
-    labels = ranks_of(captures)
-    return [Task(*four, options) for four in zip(captures, dumps_for(captures, dumps), names, labels, strict=True)]
+    rows = zip(captures, dumps_for(captures, dumps), part_names(captures), ranks_of(captures), strict=True)
+    return sorted((Task(*row, options) for row in rows), key=lambda task: int(task.label))

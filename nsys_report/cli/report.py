@@ -25,9 +25,11 @@ from nsys_report.cli.outputs import OUTPUTS, Finished, Output
 from nsys_report.cli.page import report_text
 from nsys_report.cli.pairs import dumps_option, pairs, part_names
 from nsys_report.cli.progress import progress_line
+from nsys_report.cli.ranks import Several, of_run, rank_options, ranks_within, read_ranks, tasks_of
 
 if TYPE_CHECKING:
     from nsys_report.notebook import Analysis
+    from nsys_report.selection import Selection
 
 
 THINGS = {"FILE": "file", "DIR": "directory"}
@@ -51,6 +53,7 @@ def output_options(command: Any) -> Any:
 @ncu_option
 @narrowing_options
 @rollup_option
+@rank_options
 @output_options
 @click.option("--full", is_flag=True, help="Every finding, table and column in the terminal.")
 @click.option("--show-paths", is_flag=True, help="Show paths of source files whole, and not from their package or project on.")
@@ -70,47 +73,81 @@ def command(
     classes: tuple[str, ...],
     rollup: str,
     full: bool,
+    as_ranks: bool | None,
+    jobs: int | None,
+    scheduler: str | None,
     show_paths: bool,
     min_coverage: float | None,
     **paths: Path | None,
 ) -> int:
     """Where the time of a capture goes: by execution, by class of kernel, against what the GPU can do.
 
-    CAPTURE is an export of Nsight Systems (nsys export --type sqlite). Of several, each gets a part, and a table sums them up.
+    CAPTURE is an export of Nsight Systems (nsys export --type sqlite). Ranks of one run get one report: name each, the directory that
+    they lie in, or a pattern such as 'rank_{rank}/capture.sqlite' with --xla-dump 'dump_{rank}'. Of other captures, each gets a part, and a
+    table sums them up.
     """
     from nsys_report.analysis.roofline.ceilings import parse_overrides
     from nsys_report.analysis.whatif import parse_scenarios
     from nsys_report.capture import check_capture
-    from nsys_report.reports.build import build_report
+    from nsys_report.ranks.paths import expanded, is_pattern
     from nsys_report.selection import Selection
-    from nsys_report.version import __version__
 
+    forced = as_ranks or (as_ranks is None and (is_pattern(captures) or scheduler is not None))
+    captures = tuple(expanded(captures))
     wanted = [(output, path) for output in OUTPUTS if (path := paths[output.key]) is not None]
     _check_outputs(wanted, [*captures, *dumps, *(p for p in (roles, manifest, ceilings_file, ncu) if p is not None)])
     if ncu is not None and len(captures) > 1:
         raise click.UsageError("--ncu is a profile of one program: give one capture with it")
-    matched = pairs(captures, dumps)
     selection = Selection(modules, executions, classes)
-    given = parse_overrides(ceilings)
     parse_scenarios(scenarios)  # refused before the long work
+    known: dict[str, Any] = {
+        "roles": roles,
+        "manifest": manifest,
+        "ceilings": parse_overrides(ceilings),
+        "ceilings_file": ceilings_file,
+        "show_paths": show_paths,
+    }
+    shown = known | {"ncu": ncu, "what_if": scenarios}
+    for capture in captures:
+        if not capture.exists():
+            check_capture(capture)
+    if len(captures) > 1 and as_ranks is not False:
+        tasks = tasks_of(captures, dumps, known)
+        several = read_ranks(tasks, forced, jobs, scheduler, lambda task: _analyze(task.capture, task.dump, shown, f"{task.name}: "))
+    else:
+        several = Several()
+    if several.run is not None:
+        finished = of_run(several, selection, top or None, rollup)
+    else:
+        finished = _of_captures(captures, dumps, shown, several.sessions, selection, top or None, rollup)
+    deliver(finished, wanted, full)
+    _gate(finished.analyses, min_coverage)
+    return several.exit_code
+
+
+def _of_captures(
+    captures: Sequence[Path],
+    dumps: Sequence[Path],
+    known: Mapping[str, Any],
+    read: Mapping[Path, Analysis],
+    selection: Selection,
+    top: int | None,
+    rollup: str,
+) -> Finished:
+    """A part for each capture; `read` are those that were analyzed before."""
+    from nsys_report.capture import check_capture
+    from nsys_report.reports.build import build_report
+    from nsys_report.version import __version__
+
+    matched = pairs(captures, dumps)
     for capture in captures[1:]:
         check_capture(capture)
     analyses = {}
     for name, (capture, dump) in zip(part_names(captures), matched, strict=True):
-        known: dict[str, Any] = {
-            "roles": roles,
-            "manifest": manifest,
-            "ceilings": given,
-            "ceilings_file": ceilings_file,
-            "ncu": ncu,
-            "show_paths": show_paths,
-        }
-        analysis = _analyze(capture, dump, known | {"what_if": scenarios}, f"{name}: " if len(captures) > 1 else "")
+        analysis = read.get(capture) or _analyze(capture, dump, known, f"{name}: " if len(captures) > 1 else "")
         analyses[name] = selection.narrow(analysis)
-    report = build_report([a.named(name) for name, a in analyses.items()], f"nsys-report {__version__}", top or None, rollup)
-    deliver(Finished(report, analyses), wanted, full)
-    _gate(analyses, min_coverage)
-    return 0
+    report = build_report([a.named(name) for name, a in analyses.items()], f"nsys-report {__version__}", top, rollup)
+    return Finished(ranks_within(report, list(analyses.values())), analyses)
 
 
 def _analyze(capture: Path, dump: Path | None, known: Mapping[str, Any], label: str) -> Analysis:

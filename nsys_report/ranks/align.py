@@ -100,7 +100,9 @@ def _session_offset(captures: Sequence[CaptureRuns], chosen: int, offsets: np.nd
     return float(offsets[other]) + (captures[other].realtime_ns or 0) - start
 
 
-def _offset(ends: Sequence[Sequence[Ints | None]], known: Sequence[Ints], mine: Sequence[int], prior: float | None) -> tuple[float, bool] | None:
+def _offset(
+    ends: Sequence[Sequence[Ints | None]], known: Sequence[Ints], mine: Sequence[int], prior: float | None
+) -> tuple[float, bool] | None:
     """The difference of clocks that most steps agree on, and whether no other comes near; None where too few agree."""
     pieces, most = [], 0
     for p, reference in enumerate(known):

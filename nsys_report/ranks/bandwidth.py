@@ -14,17 +14,10 @@ from nsys_report.ranks.arrivals import Arrivals
 from nsys_report.ranks.meetings import Meetings
 from nsys_report.ranks.programs import SharedProgram
 
-FACTORS = {
-    "all-reduce": lambda n: 2 * (n - 1) / n,
-    "all-gather": lambda n: (n - 1) / n,
-    "reduce-scatter": lambda n: (n - 1) / n,
-    "all-to-all": lambda n: (n - 1) / n,
-    "collective-broadcast": lambda n: 1.0,
-    "collective-permute": lambda n: 1.0,
-    "send-receive": lambda n: 1.0,
-    "reduce": lambda n: 1.0,
-}
-"""Bus bandwidth over algorithm bandwidth by kind and number of ranks, as nccl-tests has it."""
+SHARED = {"all-reduce": 2, "all-gather": 1, "reduce-scatter": 1, "all-to-all": 1}
+"""Bus bandwidth over algorithm bandwidth by kind, in (n - 1) / n of n ranks, as nccl-tests has it."""
+WHOLE = frozenset({"collective-broadcast", "collective-permute", "send-receive", "reduce"})
+"""Kinds whose two bandwidths are one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +49,9 @@ class CollectiveTime:
 
 def bus_factor(kind: str, ranks: int | None) -> float | None:
     """What a link carries for each byte of a collective among so many ranks; None for kinds that nccl-tests has no rule for."""
-    rule = FACTORS.get(kind)
-    return rule(ranks) if rule is not None and ranks is not None and ranks > 1 else None
+    if ranks is None or ranks < 2 or kind not in WHOLE | SHARED.keys():
+        return None
+    return 1.0 if kind in WHOLE else SHARED[kind] * (ranks - 1) / ranks
 
 
 def collective_times(programs: tuple[SharedProgram, ...], met: Meetings, come: Arrivals) -> tuple[CollectiveTime, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -63,7 +64,8 @@ def _origins(captures: int, capture: Ints, end: Ints) -> np.ndarray:
     low, high = np.full(captures, np.inf), np.full(captures, -np.inf)
     np.minimum.at(low, capture, end)
     np.maximum.at(high, capture, end)
-    return np.where(np.isfinite(low), (low + high) / 2, 0.0)
+    there = np.isfinite(low)
+    return (np.where(there, low, 0.0) + np.where(there, high, 0.0)) / 2
 
 
 def _settled(clock: Clocks, capture: Ints, meeting: Ints, end: Ints, order: Ints, bounds: Ints) -> Clocks:
@@ -72,7 +74,7 @@ def _settled(clock: Clocks, capture: Ints, meeting: Ints, end: Ints, order: Ints
         moved = Clocks(offset, clock.drift, clock.origin_ns, clock.error_ns, clock.tied)
         times = moved.common(capture, end)
         off = (times - _means(meeting, times)[meeting])[order]
-        change = np.array([np.median(off[a:b]) if b > a else 0.0 for a, b in zip(bounds[:-1], bounds[1:], strict=True)])
+        change = np.array([np.median(off[a:b]) if b > a else 0.0 for a, b in pairwise(bounds)])
         offset = offset + change
         if np.abs(change).max() < 1:
             break
@@ -95,7 +97,7 @@ def _drifts(clock: Clocks, capture: Ints, meeting: Ints, end: Ints, order: Ints,
     times = clock.common(capture, end)
     off = times - _means(meeting, times)[meeting]
     found = np.zeros(len(bounds) - 1)
-    for c, (a, b) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+    for c, (a, b) in enumerate(pairwise(bounds)):
         if b - a < LEAST_FOR_DRIFT:
             continue
         rows = order[a:b]
@@ -110,4 +112,4 @@ def _drifts(clock: Clocks, capture: Ints, meeting: Ints, end: Ints, order: Ints,
 
 def _errors(clock: Clocks, capture: Ints, meeting: Ints, end: Ints, order: Ints, bounds: Ints) -> np.ndarray:
     off = np.abs(_against_others(clock, capture, meeting, end))[order]
-    return np.array([np.quantile(off[a:b], ERROR_QUANTILE) if b > a else np.nan for a, b in zip(bounds[:-1], bounds[1:], strict=True)])
+    return np.array([np.quantile(off[a:b], ERROR_QUANTILE) if b > a else np.nan for a, b in pairwise(bounds)])

@@ -46,7 +46,9 @@ def run_task(task: Task) -> Result:
     except (ReportError, HloError) as error:
         return Failure(task.name, task.label, error.message, error.hint)
     except Exception as error:  # one rank must not take the others with it
-        return Failure(task.name, task.label, f"{type(error).__name__}: {error}", "report this: the capture alone with `nsys-report report`")
+        return Failure(
+            task.name, task.label, f"{type(error).__name__}: {error}", "report this: the capture alone with `nsys-report report`"
+        )
 
 
 def run_tasks(tasks: Sequence[Task], jobs: int = 1, scheduler: str | None = None, progress: Progress | None = None) -> tuple[Result, ...]:
@@ -88,7 +90,8 @@ def _from_cluster(client: Any, tasks: Sequence[Task]) -> Iterator[tuple[int, Res
     from distributed import as_completed
 
     numbers = {client.submit(run_task, task, pure=False): n for n, task in enumerate(tasks)}
-    for future in as_completed(list(numbers)):
+    arriving: Any = as_completed  # Dask is not typed
+    for future in arriving(list(numbers)):
         yield numbers[future], _result(future, tasks[numbers[future]])
         future.release()
 
@@ -111,7 +114,8 @@ def _cluster(scheduler: str) -> Iterator[Any]:
     except ImportError:
         raise UsageError("--scheduler needs Dask, which is not installed", "pip install 'nsys-report[dask]'", slug="dask") from None
     try:
-        client = Client(scheduler, timeout="15s", set_as_default=False)
+        connect: Any = Client
+        client = connect(scheduler, timeout="15s", set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         hint = "start one with `dask scheduler`, workers with `dask worker ADDRESS`, and give its address: --scheduler tcp://HOST:8786"
         raise UsageError(f"no Dask scheduler answers at {scheduler}: {error}", hint, slug="dask") from error

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hlo_mapping import Program
-from hlo_mapping import Collective, module_collectives
-from nsys_report.analysis.idle.causes import CAUSES
+from hlo_mapping import Collective, Program, module_collectives
 from nsys_report.analysis.arrays.intervals import Ranges, union, within
 from nsys_report.analysis.arrays.view import Flags, Ints, ModuleKey, View, coded, ints
+from nsys_report.analysis.idle.causes import CAUSES
 from nsys_report.capture.session import SessionStart
 from nsys_report.ranks.summary import CaptureRuns, CollectiveRuns, DeviceRuns, ProgramRuns
 from nsys_report.session import Session
@@ -40,7 +39,8 @@ def capture_runs(session: Session, label: str, start: SessionStart) -> CaptureRu
     ran = np.unique(view.executions.device)
     devices = [
         DeviceRuns(
-            *view.devices[device],
+            view.devices[device][0],
+            view.devices[device][1],
             names.get(view.devices[device]) or next(iter(names.values()), None),
             tuple(_programs(session, int(device), ints(table, "busy_time_ns")[0], is_collective, which, kinds)),
         )
@@ -97,8 +97,12 @@ def _programs(session: Session, device: int, busy: Ints, chosen: Flags, which: I
                 code.astype(np.int64),
                 execution,
                 _occurrence(execution, code.astype(np.int64)),
-                *(columns[name][of_program] for name in ("start", "end", "exposed", "since", "busy")),
-                idle=idle[:, causes].astype(np.int32),
+                columns["start"][of_program],
+                columns["end"][of_program],
+                columns["exposed"][of_program],
+                columns["since"][of_program],
+                columns["busy"][of_program],
+                idle[:, causes].astype(np.int32),
             ),
             tuple(CAUSES[c].key for c in causes),
             kernels,
@@ -149,7 +153,7 @@ def _kernel_times(view: View, chosen: Flags, module: int) -> tuple[tuple[str, ..
 
 
 def _signature(program: Program | None, key: ModuleKey, collectives: list[str]) -> str:
-    """What makes two ranks' programs the same: the text's own fingerprint, else instructions, opcodes and shapes; else name and collectives.
+    """What makes two ranks' programs the same: the text's own fingerprint, else opcodes and shapes; else name and collectives.
 
     XLA writes fingerprint_before_lhs into scheduled GPU modules (xla/service/gpu/gpu_hlo_schedule.h).
     """
@@ -172,4 +176,3 @@ def _described(session: Session, key: ModuleKey, names: list[str]) -> Iterator[C
         kernel = NCCL_KERNEL.match(name)
         kind = NCCL_KINDS.get(kernel[1] or "", "unknown") if kernel else "unknown"
         yield known.get(name) or Collective(name, kind, None, None, 1, None)
-

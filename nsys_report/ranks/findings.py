@@ -31,7 +31,9 @@ OTHERWISE = "Compare rank {rank}'s timeline before {where} with that of a rank t
 def run_findings(run: Run, shown: int | None = None) -> tuple[Finding, ...]:
     """The ranks that cost the run time, the costliest first. `shown` is the rank whose step is shown beside them: what it waits for a
     late rank is the part of its step that the finding explains."""
-    return tuple(_late(run, late, shown) for late in run.late if _mean_loss(run, late) >= threshold("ranks", "least_loss_share") * _step(run, late))
+    return tuple(
+        _late(run, late, shown) for late in run.late if _mean_loss(run, late) >= threshold("ranks", "least_loss_share") * _step(run, late)
+    )
 
 
 def without_waiting(findings: Sequence[Finding], explained: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -105,9 +107,13 @@ def _late(run: Run, late: Lateness, shown: int | None) -> Finding:
 
 def _why(run: Run, late: Lateness, error: float) -> str:
     others = len(run.ranks) - 1
-    parts = ", ".join(f"{duration(ns)} {WORDS.get(name, name.replace('_', ' '))}" for name, ns in late.causes[:3] if ns >= 0.05 * late.median_ns)
+    parts = ", ".join(
+        f"{duration(ns)} {WORDS.get(name, name.replace('_', ' '))}" for name, ns in late.causes[:3] if ns >= 0.05 * late.median_ns
+    )
     where = late.collectives[0] if late.collectives else "its collectives"
-    text = f"It comes last to {where} in {things(len(late.steps), 'step')}, and {things(others, 'rank')} {'wait' if others > 1 else 'waits'}."
+    text = (
+        f"It comes last to {where} in {things(len(late.steps), 'step')}, and {things(others, 'rank')} {'wait' if others > 1 else 'waits'}."
+    )
     if parts:
         text += f" Beyond what the others need since the collective before: {parts}."
     return text + (f" The clocks are sure to {duration(error)}." if np.isfinite(error) else "")

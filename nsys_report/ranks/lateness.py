@@ -79,8 +79,8 @@ def grid(program: int, ranks: int, programs: Sequence[SharedProgram], met: Meeti
 
     there = np.bincount(place, minlength=ranks * steps).reshape(ranks, steps) > 0
     lost = np.where(come.is_last, come.late, 0)
-    found = (np.where(there, summed(v[counted]), np.nan) for v in (come.late, come.waited, lost))
-    return Grid(program, *found, step_ns=_step_time(programs[program]))
+    late, waited, costs = (np.where(there, summed(v[counted]), np.nan) for v in (come.late, come.waited, lost))
+    return Grid(program, late, waited, costs, _step_time(programs[program]))
 
 
 def _step_time(program: SharedProgram) -> float:

@@ -97,16 +97,18 @@ def dumps_for(captures: Sequence[Path], dumps: Sequence[Path]) -> list[Path | No
     if len(dumps) == 1:
         text = str(dumps[0])
         digits = _written(captures) if RANK in text else []
-        return [Path(text.replace(RANK, rank)) for rank in digits] if digits else list(dumps) * len(captures)
+        return [Path(text.replace(RANK, rank)) for rank in digits] if digits else [dumps[0]] * len(captures)
     if len(dumps) != len(captures):
         raise UsageError(
             f"{len(dumps)} --xla-dump for {len(captures)} captures",
             f"give one for all, one for each, or a pattern such as 'dump{RANK}'",
         )
-    return list(dumps)
+    return [*dumps]
 
 
 def _written(captures: Sequence[Path]) -> list[str]:
     """The ranks as the paths write them, leading zeros and all."""
     labels = ranks_of(captures)
-    return [next((d for d in _DIGITS.findall(str(path)) if int(d) == int(label)), label) for path, label in zip(captures, labels, strict=True)]
+    return [
+        next((d for d in _DIGITS.findall(str(path)) if int(d) == int(label)), label) for path, label in zip(captures, labels, strict=True)
+    ]

@@ -105,7 +105,9 @@ def _collective_time(program: SharedProgram) -> int:
 def all_kernels(ranks: Sequence[Rank], programs: Sequence[SharedProgram]) -> Kernels:
     """The kernels of the collectives of all programs that more than one rank runs."""
     pieces = list(_pieces(ranks, programs))
-    columns = (np.concatenate(column) for column in zip(*pieces, strict=True)) if pieces else (np.empty(0, np.int64) for _ in fields(Kernels))
+    columns = (
+        (np.concatenate(column) for column in zip(*pieces, strict=True)) if pieces else (np.empty(0, np.int64) for _ in fields(Kernels))
+    )
     return Kernels(*columns)
 
 
