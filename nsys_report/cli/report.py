@@ -88,7 +88,6 @@ def command(
     """
     from nsys_report.analysis.roofline.ceilings import parse_overrides
     from nsys_report.analysis.whatif import parse_scenarios
-    from nsys_report.capture import check_capture
     from nsys_report.ranks.paths import expanded, is_pattern
     from nsys_report.selection import Selection
 
@@ -108,14 +107,7 @@ def command(
         "show_paths": show_paths,
     }
     shown = known | {"ncu": ncu, "what_if": scenarios}
-    for capture in captures:
-        if not capture.exists():
-            check_capture(capture)
-    if len(captures) > 1 and as_ranks is not False:
-        tasks = tasks_of(captures, dumps, known)
-        several = read_ranks(tasks, forced, jobs, scheduler, lambda task: _analyze(task.capture, task.dump, shown, f"{task.name}: "))
-    else:
-        several = Several()
+    several = Several() if as_ranks is False else _several(captures, dumps, known, shown, forced, jobs, scheduler)
     if several.run is not None:
         finished = of_run(several, selection, top or None, rollup)
     else:
@@ -123,6 +115,27 @@ def command(
     deliver(finished, wanted, full)
     _gate(finished.analyses, min_coverage)
     return several.exit_code
+
+
+def _several(
+    captures: Sequence[Path],
+    dumps: Sequence[Path],
+    known: Mapping[str, Any],
+    shown: Mapping[str, Any],
+    forced: bool,
+    jobs: int | None,
+    scheduler: str | None,
+) -> Several:
+    """Ranks of one run, read; `known` are the options of every rank, `shown` those of the one that is shown in detail."""
+    from nsys_report.capture import check_capture
+
+    for capture in captures:
+        if not capture.exists():
+            check_capture(capture)
+    if len(captures) < 2:
+        return Several()
+    tasks = tasks_of(captures, dumps, known)
+    return read_ranks(tasks, forced, jobs, scheduler, lambda task: _analyze(task.capture, task.dump, shown, f"{task.name}: "))
 
 
 def _of_captures(
