@@ -181,7 +181,8 @@ class Context:
     def overlapping(self) -> bool:
         """Whether any two activities of a device overlap in time."""
         for device in range(len(self.view.devices)):
-            start, end = self.view.start[self.view.device == device], self.view.end[self.view.device == device]
+            rows = self.view.on(device)
+            start, end = self.view.start[rows], self.view.end[rows]
             if len(start) and np.any(start[1:] < np.maximum.accumulate(end)[:-1]):
                 return True
         return False
@@ -212,10 +213,9 @@ class Context:
         view, number, total = self.view, 0, 0
         mine = self.in_step(step)
         for device in range(len(view.devices)):
-            rows = np.flatnonzero(view.device == device)
-            reach = np.maximum.accumulate(view.end[rows]) if len(rows) else rows
-            gap = view.start[rows[1:]] - reach[:-1]
-            inside = mine[rows[1:]] & (view.execution[rows[1:]] == view.execution[rows[:-1]]) & (gap > 0) & (gap <= longest)
+            rows = view.on(device)
+            gap, execution = view.start[rows][1:] - np.maximum.accumulate(view.end[rows])[:-1], view.execution[rows]
+            inside = mine[rows][1:] & (execution[1:] == execution[:-1]) & (gap > 0) & (gap <= longest)
             number, total = number + int(inside.sum()), total + int(gap[inside].sum())
         return number / step.executions, total / step.executions
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -95,6 +95,8 @@ class View:
     """The devices, by index, that several processes use."""
     _columns: dict[str, Coded] = field(default_factory=dict, repr=False, compare=False)
     _costs: dict[str, tuple[Ints, Flags]] = field(default_factory=dict, repr=False, compare=False)
+    kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What functions of the view alone have found (see once_per_view)."""
 
     @cached_property
     def duration(self) -> Ints:
@@ -113,6 +115,11 @@ class View:
             return self.execution >= 0
         complete = np.append(self.executions.complete, False)
         return np.asarray(complete[self.execution], np.bool_)
+
+    @cached_property
+    def copies_between(self) -> Ints:
+        """The rows of copies that belong to no execution."""
+        return np.flatnonzero((self.column("copy_kind").codes >= 0) & (self.execution < 0))
 
     @cached_property
     def inside(self) -> Ints:
@@ -138,6 +145,23 @@ class View:
         if name not in self._costs:
             self._costs[name] = ints(self.joined.activities, name)
         return self._costs[name]
+
+
+Found = TypeVar("Found")
+
+
+def once_per_view(function: Callable[[View], Found]) -> Callable[[View], Found]:
+    """A function of a view alone that is computed once for each view."""
+    name = f"{function.__module__}.{function.__qualname__}"
+
+    @wraps(function)
+    def kept(view: View) -> Found:
+        if name not in view.kept:
+            view.kept[name] = function(view)
+        found: Found = view.kept[name]
+        return found
+
+    return kept
 
 
 def make_view(joined: Joined) -> View:

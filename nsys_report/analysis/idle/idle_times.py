@@ -15,9 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from nsys_report.analysis.arrays.intervals import EMPTY, Ranges, before, intersect, subtract, union, union_of
-from nsys_report.analysis.arrays.view import Coded, Flags, Floats, Ints, View, coded, ints
+from nsys_report.analysis.arrays.view import Flags, Ints, View, coded, ints
 from nsys_report.analysis.idle import causes
 from nsys_report.analysis.idle.causes import CAUSES, CODES
+from nsys_report.analysis.idle.gaps import Around, Launches, LaunchTimes, device_gaps
 
 _FEW = 2
 """A gap of up to so many times the shortest after a condition is set is the conditional node's own: they vary by that."""
@@ -38,88 +39,8 @@ class IdleTime:
 
 def idle_times(view: View) -> tuple[IdleTime, ...]:
     """The idle time of every device, in the order of View.devices."""
-    calls = _LaunchTimes.of(view)
+    calls = LaunchTimes.of(view)
     return tuple(_idle_time(view, calls, device) for device in range(len(view.devices)))
-
-
-@dataclass(frozen=True, slots=True)
-class _LaunchTimes:
-    """Of all activities what decides whether a gap before them is a plain pause."""
-
-    recorded: Flags
-    end: Ints
-    to_host: Flags
-    readback: Flags
-    sets_condition: Flags
-
-    @classmethod
-    def of(cls, view: View) -> _LaunchTimes:
-        table = view.joined.activities
-        start, known = ints(table, "launch_start_ns")
-        end, returned = ints(table, "launch_end_ns")
-        to_host = _is_word(view.column("copy_kind"), "DtoH")
-        readback = np.zeros(len(start), np.bool_)
-        rows = np.flatnonzero(to_host)
-        readback[rows] = (view.cost("bytes")[0][rows] <= causes.READBACK_BYTES) & (view.execution[rows] >= 0)
-        name = view.column("name")
-        sets_condition = np.array([*(bool(causes.SETS_CONDITION.match(word or "")) for word in name.words), False], np.bool_)[name.codes]
-        return cls(known, end if returned.all() else np.where(returned, end, start), to_host, readback, sets_condition)
-
-
-@dataclass(frozen=True, slots=True)
-class _Launches:
-    """Some activities: their call, the cause while that call is under way, and whether they copy or read back."""
-
-    recorded: Flags
-    start: Ints
-    end: Ints
-    execution: Ints
-    cause: Ints
-    traced: Floats
-    """Share of a graph's launch call that goes to the recording of its nodes; 0 for other calls."""
-    to_host: Flags
-    to_device: Flags
-    readback: Flags
-
-    @classmethod
-    def of(cls, view: View, calls: _LaunchTimes, rows: Ints) -> _Launches:
-        kind = view.column("copy_kind").take(rows)
-        pageable = _is_word(_memory(view, "source_memory", rows), "pageable") | _is_word(_memory(view, "target_memory", rows), "pageable")
-        return cls(
-            recorded=calls.recorded[rows],
-            start=ints(view.joined.activities, "launch_start_ns")[0][rows],
-            end=calls.end[rows],
-            execution=view.execution[rows],
-            cause=causes.causes_of_launches(view.column("launch_api").take(rows), kind, pageable),
-            traced=_traced_share(view, calls, rows),
-            to_host=calls.to_host[rows],
-            to_device=_is_word(kind, "HtoD"),
-            readback=calls.readback[rows],
-        )
-
-
-def _traced_share(view: View, calls: _LaunchTimes, rows: Ints) -> Floats:
-    """Of each row's launch call the share that goes to the recording of the nodes that it launched, each of NODE_TRACE_NS."""
-    table = view.joined.activities
-    start = ints(table, "launch_start_ns")[0]
-    nodes = table["graph_node_id"].is_valid().to_numpy(zero_copy_only=False) & calls.recorded
-    if not nodes.any():
-        return np.zeros(len(rows))
-    launches, count = np.unique(start[nodes], return_counts=True)
-    at = np.minimum(np.searchsorted(launches, start[rows]), len(launches) - 1)
-    traced = np.where((launches[at] == start[rows]) & nodes[rows], count[at] * float(causes.NODE_TRACE_NS), 0.0)
-    took = np.maximum(calls.end[rows] - start[rows], 1)
-    return np.minimum(traced / took, 1.0)
-
-
-def _is_word(column: Coded, word: str) -> Flags:
-    return column.codes == column.code(word)
-
-
-def _memory(view: View, name: str, rows: Ints) -> Coded:
-    """The kind of memory that copies read or write: the capture's column, whose rows are those of the joined activities."""
-    captured = view.joined.capture.activities
-    return (coded(captured, name) if len(captured) == len(view.start) else view.column(name)).take(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,42 +49,31 @@ class _Gaps:
 
     start: Ints
     end: Ints
-    previous: _Launches
-    following: _Launches
+    previous: Launches
+    following: Launches
 
 
-def _idle_time(view: View, calls: _LaunchTimes, device: int) -> IdleTime:
-    rows = view.on(device)
-    starts, ends = view.start[rows], view.end[rows]
-    reach = np.maximum.accumulate(ends) if len(ends) else ends
-    at = np.flatnonzero(starts[1:] > reach[:-1])
-    low, high = reach[at], starts[at + 1]
-    following = at + 1 if isinstance(rows, slice) else rows[at + 1]
-    latest = _latest(ends, reach, at)
-    previous = latest if isinstance(rows, slice) else rows[latest]
-    # Nearly all gaps are short pauses within a program that runs ahead: they need no further look.
-    plain = calls.recorded[following] & (calls.end[following] <= low) & ~calls.to_host[following] & ~calls.readback[previous]
+def _idle_time(view: View, calls: LaunchTimes, device: int) -> IdleTime:
+    found = device_gaps(view, calls, device)
     pieces: list[list[Ranges]] = [[] for _ in CAUSES]
-    chosen = np.flatnonzero(plain & calls.sets_condition[previous])
-    for code, ranges in _conditional_pieces(view, low[chosen], high[chosen], previous[chosen], following[chosen]):
+    for code, ranges in _conditional_pieces(view, found.conditional):
         pieces[code].append(ranges)
-        plain[chosen] = False
-    pieces[CODES["between_activities"]].append(Ranges(low[plain], high[plain]))
-    plain[chosen] = True
-    left = np.flatnonzero(~plain)
-    around = (_Launches.of(view, calls, side[left]) for side in (previous, following))
-    others = _Gaps(low[left], high[left], *around)
+    pieces[CODES["between_activities"]].append(found.plain)
+    rest = found.others
+    around = (Launches.of(view, calls, side) for side in (rest.previous, rest.following))
+    others = _Gaps(rest.ranges.starts, rest.ranges.ends, *around)
     for code, ranges in (*_launch_pieces(others), *_host_pieces(view, device, others)):
         pieces[code].append(ranges)
     return IdleTime(device, tuple(p[0] if len(p) == 1 else union_of(*p) if p else EMPTY for p in map(_non_empty, pieces)))
 
 
-def _conditional_pieces(view: View, low: Ints, high: Ints, previous: Ints, following: Ints) -> Iterator[tuple[int, Ranges]]:
+def _conditional_pieces(view: View, gaps: Around) -> Iterator[tuple[int, Ranges]]:
     """The gaps after a graph's condition was set: the conditional node itself, and the work of its body that was not recorded.
 
     A node takes as long as the shortest such gap of its program, CONDITIONAL_NODE_NS at most; what is over is its body's, unless the
     body's kernels are recorded: those have no launch of their own (executions.graph_bodies), and follow in the same execution.
     """
+    low, high, previous, following = *gaps.ranges, gaps.previous, gaps.following
     if not len(low):
         return
     run = view.execution[following]
@@ -181,16 +91,6 @@ def _conditional_pieces(view: View, low: Ints, high: Ints, previous: Ints, follo
 
 def _non_empty(pieces: list[Ranges]) -> list[Ranges]:
     return [ranges for ranges in pieces if len(ranges.starts)]
-
-
-def _latest(ends: Ints, reach: Ints, at: Ints) -> Ints:
-    """Of each position the last one up to it whose end is the latest end so far."""
-    latest = at.copy()
-    hidden = np.flatnonzero(ends[at] != reach[at])
-    if len(hidden):
-        tops = np.flatnonzero(ends == reach)
-        latest[hidden] = tops[np.searchsorted(tops, at[hidden], side="right") - 1]
-    return latest
 
 
 def _in_one_execution(gaps: _Gaps) -> Flags:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsys_report.analysis.arrays.intervals import Ranges, length, subtract, union, within
-from nsys_report.analysis.arrays.view import Flags, Ints, View
+from nsys_report.analysis.arrays.view import Flags, Ints, View, once_per_view
 from nsys_report.analysis.times.modules import intervals_to_next
 
 
@@ -30,6 +30,7 @@ class Windows:
         return self.end - self.start
 
 
+@once_per_view
 def windows(view: View) -> Windows:
     """The windows of all executions, cut-off ones too."""
     runs = view.executions

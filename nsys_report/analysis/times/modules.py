@@ -8,7 +8,7 @@ import pyarrow as pa
 from nsys_report.analysis.arrays.quantiles import Floats, grouped_quantiles
 from nsys_report.analysis.arrays.schemas import MODULES
 from nsys_report.analysis.arrays.tables import Column, divide, module_columns, table
-from nsys_report.analysis.arrays.view import Flags, Ints, View, ints
+from nsys_report.analysis.arrays.view import Flags, Ints, View, ints, once_per_view
 
 
 def modules_table(view: View) -> pa.Table:
@@ -54,6 +54,7 @@ def _with_whole_graphs(view: View) -> Flags:
     return found[:-1]
 
 
+@once_per_view
 def intervals_to_next(view: View) -> tuple[Ints, Flags]:
     """From each execution's start to the next start of its program on its device, and which executions have a next one."""
     runs = view.executions

@@ -33,7 +33,8 @@ def copied(context: Context, step: Step, kind: str) -> tuple[float, float]:
     Copies that belong to an execution, such as a loop's condition read back, are not among them.
     """
     view = context.view
-    chosen = view.column("copy_kind").isin(frozenset({kind})) & (view.execution < 0)
+    rows = view.copies_between
+    chosen = rows[view.column("copy_kind").take(rows).isin(frozenset({kind}))]
     number, total = _in_steps(context, step, view.start[chosen], view.device[chosen], view.cost("bytes")[0][chosen])
     return number, total
 
