@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import click
@@ -69,3 +70,18 @@ def test_files_the_readme_runs_on_are_there() -> None:
     paths = re.findall(r"\bfixtures/[\w./-]+", README)
     assert paths
     assert [p for p in paths if not (ROOT / p).exists()] == []
+
+
+def shown_commands() -> list[str]:
+    """The command lines of this program in the README's code blocks."""
+    blocks = re.findall(r"```(?:sh|bash)\n(.*?)```", README, re.DOTALL)
+    return [line.strip() for block in blocks for line in block.splitlines() if line.strip().startswith("nsys-report ")]
+
+
+@pytest.mark.parametrize("line", shown_commands())
+def test_the_commands_in_the_readme_have_the_options_that_are_shown(line: str) -> None:
+    _, *given = shlex.split(line, comments=True)
+    name = given.pop(0) if given[0] in COMMANDS else "report"
+    command = group.get_command(click.Context(group), name)
+    assert command is not None, line
+    command.make_parser(click.Context(command)).parse_args(given)

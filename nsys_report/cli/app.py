@@ -11,29 +11,89 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from typing import NoReturn
 
 import click
 
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A command in the help: the module that holds it as `command`, loaded when used so that help is quick; its line; how it is used."""
+
+    module: str
+    line: str
+    example: str
+
+
 COMMANDS = {
-    "report": ("nsys_report.cli.report", "Where the time of a capture goes: executions, classes, ceilings (the default)."),
-    "capture": ("nsys_report.cli.capture", "Run a program under nsys with XLA's dump, and report on it."),
-    "diff": ("nsys_report.cli.diff", "Did it get slower, where, and is it noise? Captures before and after, paired by HLO."),
-    "record": ("nsys_report.cli.record", "Add a run to a history of medians."),
-    "compare": ("nsys_report.cli.compare", "Hold a run against its history; exit 3 on a regression."),
-    "bench": ("nsys_report.cli.bench", "Run a file of cases: measure, compare, record."),
-    "trend": ("nsys_report.cli.trend", "How figures moved over a history, and where their level changed."),
-    "serve-profile": ("nsys_report.cli.serve_profile", "A served model under load: latencies, tokens a second, the server's calls."),
-    "mcp": ("nsys_report.cli.mcp", "Serve captures to assistants over the Model Context Protocol."),
-    "check": ("nsys_report.cli.check", "What a capture can and cannot answer, and the flag that would mend it."),
-    "modules": ("nsys_report.cli.modules", "What XLA compiled: the programs of a dump, their parameters and sizes."),
-    "anonymize": ("nsys_report.cli.anonymize", "A copy of a capture and dump that may be attached to a public report."),
-    "ceilings": ("nsys_report.cli.ceilings", "The bandwidth and compute ceilings this program knows."),
+    "report": Listed(
+        "nsys_report.cli.report",
+        "Where the time of a capture goes: executions, classes, ceilings (the default).",
+        "nsys-report capture.sqlite --xla-dump xla_dump --html report.html",
+    ),
+    "capture": Listed(
+        "nsys_report.cli.capture",
+        "Run a program under nsys with XLA's dump, and report on it.",
+        "nsys-report capture --window steps=20,skip=10 -- python train.py",
+    ),
+    "diff": Listed(
+        "nsys_report.cli.diff",
+        "Did it get slower, where, and is it noise? Captures before and after, paired by HLO.",
+        "nsys-report diff old.sqlite new.sqlite --xla-dump old_dump --xla-dump new_dump",
+    ),
+    "record": Listed(
+        "nsys_report.cli.record",
+        "Add a run to a history of medians.",
+        "nsys-report record capture.sqlite --xla-dump xla_dump --registry history.jsonl --case decode",
+    ),
+    "compare": Listed(
+        "nsys_report.cli.compare",
+        "Hold a run against its history; exit 3 on a regression.",
+        "nsys-report compare capture.sqlite --xla-dump xla_dump --registry history.jsonl --case decode",
+    ),
+    "bench": Listed("nsys_report.cli.bench", "Run a file of cases: measure, compare, record.", "nsys-report bench cases.toml"),
+    "trend": Listed(
+        "nsys_report.cli.trend",
+        "How figures moved over a history, and where their level changed.",
+        "nsys-report trend history.jsonl --html trend.html",
+    ),
+    "serve-profile": Listed(
+        "nsys_report.cli.serve_profile",
+        "A served model under load: latencies, tokens a second, the server's calls.",
+        "nsys-report serve-profile --server './serve.sh' --model llama --workload decode:512:64:8",
+    ),
+    "mcp": Listed(
+        "nsys_report.cli.mcp",
+        "Serve captures to assistants over the Model Context Protocol.",
+        "nsys-report mcp capture.sqlite --xla-dump xla_dump",
+    ),
+    "check": Listed(
+        "nsys_report.cli.check",
+        "What a capture can and cannot answer, and the flag that would mend it.",
+        "nsys-report check capture.sqlite --xla-dump xla_dump --assert 'host_gap_ns < 200us'",
+    ),
+    "modules": Listed(
+        "nsys_report.cli.modules",
+        "What XLA compiled: the programs of a dump, their parameters and sizes.",
+        "nsys-report modules xla_dump",
+    ),
+    "anonymize": Listed(
+        "nsys_report.cli.anonymize",
+        "A copy of a capture and dump that may be attached to a public report.",
+        "nsys-report anonymize capture.sqlite copy --xla-dump xla_dump",
+    ),
+    "ceilings": Listed(
+        "nsys_report.cli.ceilings",
+        "The bandwidth and compute ceilings this program knows.",
+        "nsys-report ceilings measure --write gpu.toml",
+    ),
 }
-"""Each command: the module that holds it as `command`, and its line in the help. Loaded when used, so that help is quick."""
 
 DEBUG = "NSYS_REPORT_DEBUG"
+WIDEST_NAME = max(map(len, COMMANDS)) + 2
+"""Where the lines of commands begin in the help."""
 LONGEST_SIZE = 4
 """Digits of a terminal's width or height."""
 
@@ -56,20 +116,22 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(COMMANDS[cmd_name][0]).command
+        command = import_module(COMMANDS[cmd_name].module).command
         assert isinstance(command, click.Command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+            for name, listed in COMMANDS.items():
+                formatter.write_dl([(name, listed.line)], col_max=WIDEST_NAME, col_spacing=WIDEST_NAME - len(name))
+                formatter.write(f"{'':{WIDEST_NAME + 2}}{listed.example}\n")
 
 
 def _refuse_misspelt(word: str, ctx: click.Context) -> None:
     """A word that is no file but nearly a command is not taken for a capture."""
     import difflib
 
-    close = difflib.get_close_matches(word, COMMANDS, 1)
+    close = [name for name in COMMANDS if len(word) > 2 and name.startswith(word)] or difflib.get_close_matches(word, COMMANDS, 1)
     if close and not os.path.exists(word):
         raise click.UsageError(f"there is no command and no file {word!r}; did you mean the command {close[0]}?", ctx)
 
@@ -89,6 +151,8 @@ def group() -> None:
 
     `nsys-report CAPTURE.sqlite --xla-dump DIR` reports one or several captures; `nsys-report COMMAND --help` says what each command
     takes. With --debug, an error shows its traceback.
+
+    Completion: eval "$(_NSYS_REPORT_COMPLETE=bash_source nsys-report)" in ~/.bashrc; zsh_source and fish_source for other shells.
     """
 
 

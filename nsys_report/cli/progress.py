@@ -10,6 +10,9 @@ from contextlib import contextmanager
 PATIENCE_S = 0.7
 """Work that is done sooner than this shows nothing."""
 
+LEAST_DONE, LEAST_ELAPSED_S = 0.05, 3.0
+"""From here on the time that is left is told: before, it would be a guess."""
+
 Progress = Callable[[str, float], None]
 """Called with what is being done and the share of that work that is done, 0 to 1."""
 
@@ -28,7 +31,7 @@ def progress_line(label: str = "") -> Iterator[Progress | None]:
 
     def say(stage: str, done: float) -> None:
         nonlocal shown
-        status.update(f"{label}{stage} … {done:.0%}" if done else f"{label}{stage} …")
+        status.update(f"{label}{progress_text(stage, done, time.monotonic() - began)}")
         if not shown and time.monotonic() - began > PATIENCE_S:
             status.start()
             shown = True
@@ -38,3 +41,13 @@ def progress_line(label: str = "") -> Iterator[Progress | None]:
     finally:
         if shown:
             status.stop()
+
+
+def progress_text(stage: str, done: float, elapsed_s: float) -> str:
+    """What is being done, how much of all the work that is, and, of long work, how long the rest takes at the rate so far."""
+    if not done:
+        return f"{stage} …"
+    left = elapsed_s * (1 - done) / done
+    known = done >= LEAST_DONE and elapsed_s >= LEAST_ELAPSED_S and left >= 1
+    about = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min"
+    return f"{stage} … {done:.0%}" + (f", about {about} left" if known else "")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pyarrow.parquet as pq
 import pytest
 
 from nsys_report.cli import app
 from nsys_report.cli.outputs import OUTPUTS
 from nsys_report.cli.pairs import part_names
+from nsys_report.cli.progress import progress_text
 from nsys_report.columns import ACTIVITY_TABLE, EXECUTION_TABLE
 
 ROOT = Path(__file__).parent.parent.parent
@@ -38,7 +41,38 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "--help")
     assert code == 0
-    assert all(f"\n  {name} " in out for name in app.COMMANDS)
+    assert all(f"\n  {name} " in out and listed.example in out for name, listed in app.COMMANDS.items())
+    assert "_NSYS_REPORT_COMPLETE" in out and "--debug" in out
+
+
+@pytest.mark.parametrize("name", app.COMMANDS)
+def test_the_example_of_a_command_is_one(name: str) -> None:
+    """Its options are the command's own; what they are given is not looked at."""
+    words = shlex.split(app.COMMANDS[name].example)
+    assert words[:2] == ["nsys-report", name] or name == "report"
+    given = words[2 if words[1] == name else 1 :]
+    command = app.group.get_command(click.Context(app.group), name)
+    assert command is not None
+    command.make_parser(click.Context(command)).parse_args(given)
+
+
+@pytest.mark.parametrize(("word", "offered"), [("ser", {"serve-profile"}), ("re", {"report", "record"}), ("zzz", set())])
+def test_a_shell_completes_commands(word: str, offered: set[str]) -> None:
+    asked = {"_NSYS_REPORT_COMPLETE": "bash_complete", "COMP_WORDS": f"nsys-report {word}", "COMP_CWORD": "1"}
+    script = "from nsys_report.cli import app; app.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=ROOT, env={**os.environ, **asked}
+    )
+    assert {line.removeprefix("plain,") for line in done.stdout.split()} == offered
+
+
+def test_long_work_says_how_long_the_rest_takes() -> None:
+    """A quarter of the work took 30 s: three times as long is left."""
+    assert progress_text("joining", 0.25, 30.0) == "joining … 25%, about 90 s left"
+    assert progress_text("joining", 0.25, 60.0) == "joining … 25%, about 3 min left"
+    assert progress_text("joining", 0.25, 1.0) == "joining … 25%"
+    assert progress_text("joining", 0.0, 60.0) == "joining …"
+    assert progress_text("joining", 0.99, 60.0) == "joining … 99%"
 
 
 def test_help_does_not_wait_for_pandas() -> None:
