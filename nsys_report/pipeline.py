@@ -25,6 +25,7 @@ from nsys_report.executions.nvtx import annotate
 from nsys_report.executions.table import executions_table
 from nsys_report.findings.rules.apply import find
 from nsys_report.joined import Joined
+from nsys_report.packed import unpacked_dump
 from nsys_report.paths import with_project_paths
 from nsys_report.role_files import overrides_from
 from nsys_report.session import Session
@@ -105,12 +106,12 @@ def analyze(
         )
     table = (*read_table(Path(ceilings_file)), *builtin_table()) if ceilings_file is not None else builtin_table()
     profiled = read_ncu(Path(ncu)) if ncu is not None else None
+    dump = None if xla_dump is None else unpacked_dump(Path(xla_dump))
     capture = open_capture(Path(capture_path), progress, ranges="few", everything=False)
-    joined = join_capture(capture, xla_dump, overrides=overrides, show_paths=show_paths, progress=progress)
+    joined = join_capture(capture, dump, overrides=overrides, show_paths=show_paths, progress=progress)
     if progress is not None:
         progress("analyzing", 0.95)
     results, judged = compute_results(joined, capture_ceilings(capture, ceilings, table)), health(capture)
-    dump = None if xla_dump is None else Path(xla_dump)
     found = find(joined, results, judged)
     counters = count_traffic(joined, results, profiled)
     return Session(capture.path.name, joined, results, judged, dump, found, predictions=predict(results, what_if), counters=counters)

@@ -67,13 +67,16 @@ NSYS_REPORT: dict[str, str] = {
     "errors.py": "",
     "words.py": "",
     "scratch.py": "",
+    "packed.py": "errors.py scratch.py | pyarrow",
+    "nsys_tool.py": "errors.py",
     "paths.py": "| pyarrow",
     "units.py": "words.py",
     "fact.py": "units.py",
     "quantities.py": "",
     "columns.py": "hlo_mapping/__init__.py | pyarrow",
     "role_files.py": "hlo_mapping/__init__.py",
-    "capture/": "hlo_mapping/__init__.py errors.py words.py paths.py | adbc_driver_manager adbc_driver_sqlite numpy pyarrow",
+    "capture/": "hlo_mapping/__init__.py errors.py nsys_tool.py packed.py scratch.py words.py paths.py"
+    " | adbc_driver_manager adbc_driver_sqlite numpy pyarrow",
     "measuring/": "errors.py | numpy",
     "stepbench/": "errors.py | jax numpy pynvml",
     "executions/": "hlo_mapping/__init__.py columns.py words.py capture/ | numpy pyarrow",
@@ -92,7 +95,7 @@ NSYS_REPORT: dict[str, str] = {
     " analysis/times/ analysis/idle/ findings/ | numpy pyarrow",
     "counters/": "errors.py capture/model.py capture/gpu_metrics.py joined.py analysis/ | numpy pyarrow",
     "session.py": "capture/health.py joined.py analysis/ findings/ counters/ | pyarrow",
-    "pipeline.py": "hlo_mapping/__init__.py errors.py paths.py role_files.py capture/ executions/ joined.py analysis/"
+    "pipeline.py": "hlo_mapping/__init__.py errors.py packed.py paths.py role_files.py capture/ executions/ joined.py analysis/"
     " analysis/roofline/ceilings.py findings/rules/apply.py counters/ session.py | pyarrow",
     "selection.py": "errors.py units.py joined.py analysis/ findings/ findings/rules/ session.py | numpy pyarrow",
     "comparison/": "hlo_mapping/__init__.py units.py analysis/ analysis/arrays/"
@@ -102,8 +105,9 @@ NSYS_REPORT: dict[str, str] = {
     "ranks/engine.py": "hlo_mapping/__init__.py errors.py capture/session.py pipeline.py session.py ranks/ | distributed",
     "history/": "errors.py units.py stepbench/result.py session.py | filelock ruptures numpy",
     "profiling/hook/": "| jax",
-    "profiling/": "errors.py capture/ session.py profiling/hook/ | pyarrow",
-    "serving/": "errors.py units.py fact.py analysis/arrays/ capture/session.py findings/model.py profiling/ | httpx numpy pyarrow",
+    "profiling/": "errors.py nsys_tool.py capture/ session.py profiling/hook/ | pyarrow",
+    "serving/": "errors.py nsys_tool.py units.py fact.py analysis/arrays/ capture/session.py findings/model.py profiling/"
+    " | httpx numpy pyarrow",
     # What renders takes the finished report, and computes nothing.
     "reports/model.py": "units.py fact.py findings/model.py",
     "reports/arrays.py": "| numpy pyarrow",
@@ -141,7 +145,7 @@ NSYS_REPORT: dict[str, str] = {
     " reports/html/ reports/perfetto/ | pyarrow",
     "notebook.py": "saving.py errors.py columns.py analysis/ analysis/roofline/ceilings.py analysis/rollup/ findings/ pipeline.py"
     " session.py selection.py reports/model.py reports/ reports/html/ reports/pictures/build.py plots.py | pandas pyarrow",
-    "anonymize/": "hlo_mapping/__init__.py errors.py scratch.py capture/ notebook.py | numpy pyarrow",
+    "anonymize/": "hlo_mapping/__init__.py errors.py packed.py scratch.py capture/ notebook.py | numpy pyarrow",
     "assertions/": "hlo_mapping/__init__.py errors.py units.py analysis/arrays/schemas.py analysis/budget/parts.py findings/slugs.py"
     " session.py reports/markdown.py reports/ | pyarrow",
     "diffing.py": "version.py errors.py comparison/ reports/model.py reports/ reports/html/ notebook.py | pandas",
@@ -149,8 +153,9 @@ NSYS_REPORT: dict[str, str] = {
     "__init__.py": "version.py profiling/window.py stepbench/benchmark.py notebook.py diffing.py",
     "agents/": "hlo_mapping/__init__.py version.py errors.py reports/document.py reports/export.py reports/html/ notebook.py diffing.py"
     " | mcp pydantic",
-    "cli/": "hlo_mapping/__init__.py version.py errors.py paths.py units.py role_files.py capture/__init__.py capture/session.py"
-    " capture/survey.py measuring/ analysis/roofline/ceilings.py analysis/whatif.py selection.py profiling/ ranks/ ranks/engine.py serving/"
+    "cli/": "hlo_mapping/__init__.py version.py errors.py nsys_tool.py packed.py paths.py units.py role_files.py"
+    " capture/__init__.py capture/session.py capture/survey.py measuring/ analysis/roofline/ceilings.py analysis/whatif.py"
+    " selection.py profiling/ ranks/ ranks/engine.py serving/"
     " reports/model.py reports/export.py"
     " reports/csv_files.py reports/markdown.py reports/terminal_page.py reports/"
     " reports/pictures/ reports/figures/ reports/html/ reports/perfetto/ notebook.py anonymize/ assertions/ diffing.py"

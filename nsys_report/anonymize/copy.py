@@ -9,9 +9,10 @@ import numpy as np
 
 from hlo_mapping import Renamer, anonymous_dump, index_dump, module_names
 from nsys_report.anonymize.capture import Names, Removed, anonymous_capture
-from nsys_report.capture.opening import open_source
+from nsys_report.capture.stores import open_source
 from nsys_report.errors import InputError, UsageError
 from nsys_report.notebook import Analysis, analyze
+from nsys_report.packed import unpacked_dump
 from nsys_report.scratch import scratch_folder
 
 MARGIN_NS = 2_000_000
@@ -29,7 +30,7 @@ def copy_without_names(
         raise UsageError(f"{out}: not an empty directory", "name a new directory: what it holds is passed on", slug="output")
     before = analyze(capture, dump)
     window = _window(before, executions) if executions is not None else None
-    index = index_dump(dump) if dump is not None else None
+    index = index_dump(unpacked_dump(dump)) if dump is not None else None
     modules = module_names(index) if index is not None else {}
     names = Names({old: old for old in modules} if keep_names else modules, Renamer(keep_names), keep_names)
     try:

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from hlo_mapping import WORD, column
 from nsys_report.capture import catalogue
 from nsys_report.capture.arrays import decode
-from nsys_report.capture.opening import open_source
 from nsys_report.capture.source import IsIn, Source
+from nsys_report.capture.stores import open_source
 from nsys_report.capture.tables import read_table
 
 METRICS = {

@@ -19,8 +19,8 @@ from nsys_report.capture.model import ACTIVITY, GRAPH_NODES, SYNCHRONIZATIONS, C
 from nsys_report.capture.plausibility import LATEST_NS, ClockOffset, clock_offset, outlasting, over_later_launches, shifted
 from nsys_report.capture.repeats import ACTIVITY_KEYS, without_repeats
 from nsys_report.capture.source import Source
-from nsys_report.capture.sqlite import SqliteSource
-from nsys_report.capture.sqlite_checks import EXPORT_HINT, unreadable
+from nsys_report.capture.sqlite_checks import EXPORT_HINT
+from nsys_report.capture.stores import open_source
 from nsys_report.capture.strings import Strings
 from nsys_report.errors import InputError
 
@@ -32,7 +32,7 @@ MOST_RANGES = 200_000
 
 
 def open_capture(path: str | Path, progress: Progress | None = None, *, ranges: Ranges = "all", everything: bool = True) -> Capture:
-    """Reads an nsys export (SQLite file or Parquet directory), writing nothing; raises InputError saying what is wrong and what to do.
+    """Reads a capture (see open_source), writing nothing beside it; raises InputError saying what is wrong and what to do.
 
     `ranges` chooses the NVTX ranges: all of them, all where there are few (else XLA's own), only XLA's own, or none. Without `everything`
     the creation of graph nodes and synchronisations, which no figure is made from, are left unread: their tables are empty.
@@ -57,29 +57,6 @@ def check_capture(path: str | Path) -> None:
 
 def _silent(text: str, share: float) -> None:
     """Progress that nobody watches."""
-
-
-def open_source(path: Path) -> Source:
-    """The store at the path; raises InputError when there is none that can be read."""
-    try:
-        is_directory = path.is_dir()
-        if is_directory:
-            next(path.iterdir(), None)
-    except OSError as error:
-        raise unreadable(path, error) from error
-    if not is_directory:
-        return SqliteSource(path)
-    if any(path.glob("*.parquet")):
-        from nsys_report.capture.parquet import ParquetSource
-
-        return ParquetSource(path)
-    databases = sorted(path.glob("*.sqlite"))
-    if databases:
-        raise InputError(f"{path}: a directory, not a capture", f"did you mean {databases[0]}?", slug="capture-directory")
-    if any(path.glob("module_*.txt")):
-        hint = "this looks like an XLA dump: give the capture first and the dump with --xla-dump"
-        raise InputError(f"{path}: a directory, not a capture", hint, slug="capture-directory")
-    raise InputError(f"{path}: a directory without Parquet files, not a capture", EXPORT_HINT, slug="capture-directory")
 
 
 def check_contents(source: Source) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nsys_report.capture.catalogue import Integer
-from nsys_report.capture.opening import open_source
+from nsys_report.capture.stores import open_source
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,9 +38,9 @@ class _OtherTypes(Exception):
 class SqliteSource:
     """A checked SQLite export; every read opens a connection of its own, so that tables can be read side by side."""
 
-    def __init__(self, path: Path) -> None:
-        """Checks the file (see sqlite_checks) and reads its schema; raises InputError."""
-        self.path = path
+    def __init__(self, path: Path, name: Path | None = None) -> None:
+        """Checks the file (see sqlite_checks) and reads its schema; raises InputError. `name` is the path that it goes by, if another."""
+        self.path = name or path
         header = check_file(path)
         self._copy = copy_with_log(path) if has_log(path) else None
         self._uri = copied_uri(Path(self._copy.name), path) if self._copy is not None else read_only_uri(path, header)

@@ -41,12 +41,6 @@ def check_file(path: Path) -> bytes:
         raise InputError(f"{path}: no such file", "check the path to the capture", slug="capture-missing") from None
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path
         raise unreadable(path, error) from error
-    if path.suffix in (".nsys-rep", ".qdrep", ".qdstrm"):
-        raise InputError(
-            f"{path}: this is the profiler's own report, not an export of it",
-            f"run: nsys export --type sqlite {quote_shell(path)}, then give the .sqlite file",
-            slug="capture-not-exported",
-        )
     if size == 0:
         raise InputError(f"{path}: the file is empty (0 bytes): the export did not finish", EXPORT_HINT, slug="capture-empty")
     if not header.startswith(_MAGIC):
@@ -59,12 +53,6 @@ def unreadable(path: Path, error: OSError | ValueError) -> InputError:
     """The error for a path that the system does not open."""
     reason = getattr(error, "strerror", None) or str(error)
     return InputError(f"{path}: cannot be read: {reason}", "check the path, and that you may read it", slug="capture-unreadable")
-
-
-def quote_shell(path: Path) -> str:
-    """The path as one word of a shell command."""
-    text = str(path)
-    return text if text.replace("/", "").replace(".", "").replace("_", "").replace("-", "").isalnum() else f"'{text}'"
 
 
 def _what_starts(header: bytes) -> str:

@@ -9,8 +9,9 @@ from nsys_report.capture import catalogue, tables
 from nsys_report.capture.catalogue import TableSpec, api_stem, resolve
 from nsys_report.capture.health_items import GraphMode, HealthItem, diagnostic_items, kernel_items, other_items, range_items
 from nsys_report.capture.model import ACTIVITY, GRAPH_NODES, NVTX, OVERHEAD, RUNTIME, SYNCHRONIZATIONS, Capture, Omitted
-from nsys_report.capture.opening import check_contents, open_source, read_info
+from nsys_report.capture.opening import check_contents, read_info
 from nsys_report.capture.source import Condition, IsIn, Source
+from nsys_report.capture.stores import open_source
 from nsys_report.capture.strings import Strings
 
 _GRAPH_LAUNCHES = ("cuGraphLaunch", "cudaGraphLaunch")

@@ -77,10 +77,10 @@ def command(
     XLA_FLAGS are added to, the compilation cache is off, the GPU is idle and warm before. Started by srun or mpirun, each rank
     makes a capture of its own (with --keep: a folder for each), and rank 0 reports.
     """
+    from nsys_report.nsys_tool import find_nsys
     from nsys_report.profiling.command import Plan
     from nsys_report.profiling.environment import rank_of
     from nsys_report.profiling.record import prepare
-    from nsys_report.profiling.tool import find_nsys
     from nsys_report.profiling.window_spec import parse_window
 
     spec, named, limit = parse_window(window, delay, duration), _labels(labels), _seconds(wait)

@@ -52,6 +52,7 @@ def command(
     a GPU before anybody runs it.
     """
     from hlo_mapping import DumpError, index_dump
+    from nsys_report.packed import unpacked_dump
     from nsys_report.reports.dump_page import program_sections, programs_section
     from nsys_report.role_files import overrides_from
 
@@ -60,13 +61,13 @@ def command(
     if listed:
         from nsys_report.cli.instructions import list_instructions
 
-        dump = index_dump(directory)
+        dump = index_dump(unpacked_dump(directory))
         numbers = _chosen(dump, names)
         read = numbers if names or not top else _largest(dump, numbers)
         overrides = overrides_from(roles, manifest)
         return list_instructions(dump, read, _unread(dump, numbers, read), top, gpu, ceilings_file, (json_file, csv_folder), overrides)
     overrides = overrides_from(roles, manifest)
-    dump = index_dump(directory)
+    dump = index_dump(unpacked_dump(directory))
     numbers = _chosen(dump, names)
     read = numbers if names or not top else _largest(dump, numbers)
     summaries, problems = _summaries(dump, read, overrides)

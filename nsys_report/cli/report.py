@@ -82,9 +82,9 @@ def command(
 ) -> int:
     """Where the time of a capture goes: by execution, by class of kernel, against what the GPU can do.
 
-    CAPTURE is an export of Nsight Systems (nsys export --type sqlite). Ranks of one run get one report: name each, the directory that
-    they lie in, or a pattern such as 'rank_{rank}/capture.sqlite' with --xla-dump 'dump_{rank}'. Of other captures, each gets a part, and a
-    table sums them up.
+    CAPTURE is an export of Nsight Systems (nsys export --type sqlite, parquetdir or arrowdir), packed or not, or its own report where nsys
+    is installed. Ranks of one run get one report: name each, the directory that they lie in, or a pattern such as
+    'rank_{rank}/capture.sqlite' with --xla-dump 'dump_{rank}'. Of other captures, each gets a part, and a table sums them up.
     """
     from nsys_report.analysis.roofline.ceilings import parse_overrides
     from nsys_report.analysis.whatif import parse_scenarios

@@ -158,9 +158,9 @@ def _recorded(
     nsys_path: Path | None,
     wait_s: float,
 ) -> tuple[Served, Analysis | None, Joined | None]:
+    from nsys_report.nsys_tool import find_nsys
     from nsys_report.profiling.command import WITHOUT_NVTX
     from nsys_report.profiling.run import lost_strings
-    from nsys_report.profiling.tool import find_nsys
     from nsys_report.serving.profile import Session
 
     if not server:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from nsys_report.profiling.tool import Nsys
+from nsys_report.nsys_tool import Nsys
 from nsys_report.profiling.window_spec import WindowSpec
 
 GraphMode = Literal["node", "graph"]

@@ -119,7 +119,7 @@ def _lost(found: Run, said: str) -> bool:
 
 def lost_strings(export: Path) -> bool:
     """Whether the importer says in the export that it stumbled over NVTX ranges: what came after, kernels above all, is missing."""
-    from nsys_report.capture.opening import open_source
+    from nsys_report.capture.stores import open_source
     from nsys_report.capture.tables import read_diagnostics
 
     source = open_source(export)

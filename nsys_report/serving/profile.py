@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from nsys_report.errors import InputError
+from nsys_report.nsys_tool import Nsys
 from nsys_report.profiling.record import Conditions
-from nsys_report.profiling.tool import Nsys
 from nsys_report.serving.drivers import Driver
 from nsys_report.serving.load import Figures, ServerTimes, figures, run_workload, server_times
 from nsys_report.serving.server import running_server, wait_until_ready

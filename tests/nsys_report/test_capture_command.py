@@ -13,10 +13,10 @@ import pytest
 
 from nsys_report.cli.app import run
 from nsys_report.errors import UsageError
+from nsys_report.nsys_tool import find_nsys
 from nsys_report.profiling.environment import HOOK, rank_of, xla_flags
 from nsys_report.profiling.gpu import Gate
 from nsys_report.profiling.hook.nsys_report_window import LOG, SPEC, Window, bracket, module_name
-from nsys_report.profiling.tool import find_nsys
 from nsys_report.profiling.window_spec import parse_window
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -12,9 +12,9 @@ import pytest
 
 from nsys_report.capture import open_capture
 from nsys_report.capture.health import health
-from nsys_report.capture.opening import open_source
 from nsys_report.capture.sql import quoted
 from nsys_report.capture.sqlite import SqliteSource
+from nsys_report.capture.stores import open_source
 from nsys_report.capture.survey import survey
 from nsys_report.cli.app import run
 
