@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from hlo_mapping.columns import LAUNCHES as LAUNCHES
     from hlo_mapping.columns import WORD as WORD
     from hlo_mapping.columns import column as column
-    from hlo_mapping.costs.floor import floor_bytes as floor_bytes
     from hlo_mapping.dataflow import Graph as Graph
     from hlo_mapping.dataflow import Kernel as Kernel
     from hlo_mapping.dataflow import build_graph as build_graph
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from hlo_mapping.facts import ProgramFacts as ProgramFacts
     from hlo_mapping.facts import instruction_facts as instruction_facts
     from hlo_mapping.facts import program_facts as program_facts
+    from hlo_mapping.floor import floor_bytes as floor_bytes
     from hlo_mapping.ir import Computation as Computation
     from hlo_mapping.ir import Instruction as Instruction
     from hlo_mapping.ir import Module as Module
@@ -146,7 +146,7 @@ _HOMES = {
     "dot_from_words": "dots",
     "dots_of": "dots",
     "find_origins": "origins",
-    "floor_bytes": "costs.floor",
+    "floor_bytes": "floor",
     "index_dump": "dump.index",
     "instruction_facts": "facts",
     "is_known_kernel": "matching.names",

@@ -83,6 +83,7 @@ FACTS = pa.schema(
             WORD,
             "of a program that trains: input, forward, loss, rematerialized, backward, collective, optimizer or unknown; null elsewhere",
         ),
+        column("floor_bytes", pa.int64(), "bytes of bytes_accessed that no rewriting of the program avoids; null where unknown"),
         column("bytes_upper", pa.int64(), "bytes it may move at most, where that differs from bytes_accessed for a known reason"),
         column("bytes_note", pa.string(), "why the two bounds differ; null where they do not"),
         column("cost_source", WORD, "how the bytes were counted: shapes, fusion_body, slice, in_place, library, unknown"),

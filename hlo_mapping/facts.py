@@ -20,6 +20,7 @@ from hlo_mapping.costs.possible import without_impossible
 from hlo_mapping.dataflow import Kernel, build_graph
 from hlo_mapping.dump.program import Program
 from hlo_mapping.errors import HloError
+from hlo_mapping.floor import least_bytes
 from hlo_mapping.ir import Module, OpMetadata
 from hlo_mapping.launch_costs import launch_costs
 from hlo_mapping.naming.names import Naming, name_launches
@@ -65,6 +66,8 @@ def analyze_module(module: Module, number: int, overrides: RoleOverrides | None 
         launches = [look_at(analyzed, kernel) for kernel in analyzed.graph.kernels]
         verdicts = [_verdict(launch) for launch in launches]
         rows = [_row_or_unknown(launch, verdict) for launch, verdict in zip(launches, verdicts, strict=True)]
+        for row, least in zip(rows, least_bytes(analyzed, rows), strict=True):
+            row["floor_bytes"] = min(least, moved) if isinstance(moved := row.get("bytes_accessed"), int) else None
         kind = program_kind(analyzed, rows)
         if kind.kind == "training":
             for row, phase in zip(rows, phases(analyzed, verdicts), strict=True):

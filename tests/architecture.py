@@ -47,12 +47,14 @@ HLO_MAPPING: dict[str, str] = {
     "classification/": f"{VALUES} dataflow.py costs/",
     "naming/": f"{VALUES} dataflow.py classification/",
     "launch_costs.py": f"{VALUES} dataflow.py costs/ classification/",
+    "floor.py": f"{VALUES} launches.py dataflow.py costs/ classification/",
     "phases.py": f"{VALUES} dataflow.py costs/ classification/",
     "program_evidence.py": f"{VALUES} dataflow.py costs/ classification/",
     "program_kind.py": f"{VALUES} classification/ program_evidence.py",
-    "facts.py": f"{VALUES} columns.py dump/ dataflow.py costs/ classification/ launch_costs.py phases.py program_kind.py naming/ | pyarrow",
+    "facts.py": f"{VALUES} columns.py dump/ dataflow.py costs/ classification/ launch_costs.py floor.py phases.py program_kind.py"
+    " naming/ | pyarrow",
     "summary.py": f"{VALUES} dump/ dots.py skeleton.py classification/ facts.py",
-    "__init__.py": "classification/overrides.py classification/reasons.py classification/roles.py collectives.py columns.py costs/floor.py"
+    "__init__.py": "classification/overrides.py classification/reasons.py classification/roles.py collectives.py columns.py floor.py"
     " dataflow.py dots.py dump/anonymous.py dump/debug_options.py dump/files.py dump/index.py dump/program.py errors.py facts.py"
     " ir.py kernel_classes.py launches.py matching/confidence.py matching/join.py matching/names.py matching/result.py opcodes.py"
     " origins.py pairing/instructions.py pairing/programs.py pairing/work.py phases.py program_kind.py shape.py summary.py text/parser.py"

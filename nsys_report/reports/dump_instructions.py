@@ -81,7 +81,7 @@ def instruction_sums(program: Program, ceilings: Ceilings | None, overrides: Rol
         arithmetic = arithmetic_ns(program.module, name, record["flops"], ceilings)
         compute.append(arithmetic)
         rows.append(record | _roof(record["bytes_accessed"], arithmetic, ceilings))
-    least = floor_bytes(program.module, launches)
+    least = floor_bytes(list(facts.values()), launches)
     roof = ceilings.roof if ceilings is not None else None
     return InstructionSums(program, tuple(rows), least, least * 1e9 / roof.value if roof else None, _sum(compute) if roof else None)
 

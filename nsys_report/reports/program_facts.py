@@ -143,7 +143,9 @@ def _needed_for(classes: pa.Table) -> str:
     """What the fewest bytes hold, in words."""
     names = ("floor_bytes", "weight_bytes", "kv_read_bytes", "kv_write_bytes")
     needed, weights, read, written = (pc.sum(classes[name]).as_py() or 0 for name in names)
-    held = {"weights": weights, "KV caches": read + written, "optimizer state": needed - weights - read - written}
+    cache = min(read + written, needed)
+    weights = min(weights, needed - cache)
+    held = {"weights": weights, "KV caches": cache, "inputs and results": needed - weights - cache}
     there = [name for name, held_bytes in held.items() if held_bytes > 0]
     return f" ({', '.join(there)})" if there else ""
 

@@ -135,7 +135,7 @@ def test_a_program_whose_only_execution_was_cut_off_has_no_figures() -> None:
 
 
 def test_optimizer_state_is_needed_traffic() -> None:
-    costs = {"bytes_accessed": 600, "weight_bytes": 0, "kv_read_bytes": 0, "kv_write_bytes": 0}
+    costs = {"bytes_accessed": 600, "weight_bytes": 0, "kv_read_bytes": 0, "kv_write_bytes": 0, "floor_bytes": 600}
     facts = [fact("adam", kernel_class="other", class_detail="optimizer", **costs)]
     row = compute_results(joined([kernel(0, 1000, 0, 0)], facts), CEILINGS).classes.to_pylist()[0]
     assert (row["floor_bytes"], row["wasted_bytes"], row["floor_measured_ns"]) == (600, 0, 300)

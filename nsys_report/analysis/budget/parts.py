@@ -1,11 +1,11 @@
 """The step budget: where every nanosecond from one execution's start to the next goes, in parts that add up exactly.
 
 The time of an execution's own kernels is split class by class, at the measured bandwidth ceiling (the nominal one where none was
-measured): what its weights and KV cache must take (floor), what the rest of its bytes takes (traffic above the floor), what arithmetic
-takes beyond the bytes' time, and what is left (kernels below the roof). A class that runs above the roof has a smaller floor than its
-bytes ask for: no part exceeds the time that was really spent. Kernels of unknown cost are not split. Copies on the device that an
-instruction asks for count as kernels here: XLA runs a copy or a slice as either. Then come other executions' kernels,
-copies that no kernel hides, and idle time by cause (nsys_report.analysis.idle.causes).
+measured): what no rewriting avoids (floor: inputs, weights, KV cache and results, and what arithmetic takes beyond the time of all of
+them), what the rest of its bytes takes (traffic above the floor), and what is left (kernels below the roof). A class that runs above the
+roof has a smaller floor than its bytes ask for: no part exceeds the time that was really spent. Kernels of unknown cost are not split.
+Copies on the device that an instruction asks for count as kernels here: XLA runs a copy or a slice as either. Then come other
+executions' kernels, copies that no kernel hides, and idle time by cause (nsys_report.analysis.idle.causes).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from nsys_report.analysis.idle.idle_times import IdleTime
 from nsys_report.analysis.roofline.ceilings import Ceiling, Ceilings
 from nsys_report.analysis.roofline.classes import ClassTimes
 from nsys_report.analysis.roofline.compute import compute_time
-from nsys_report.analysis.roofline.costs import FLOOR_DETAILS, Alike, Costs
+from nsys_report.analysis.roofline.costs import Alike, Costs
 from nsys_report.analysis.times.attribution import BusyTime, Windows, unowned_time, windows
 
 CATEGORIES = {
-    "floor": "what the step must take: weights and KV cache at the ceiling, and arithmetic beyond that",
+    "floor": "what the step must take: inputs, weights, KV cache and results at the ceiling, and arithmetic beyond that",
     "traffic": "bytes moved above the floor, at the ceiling, by class and detail",
     "below_roof": "time of kernels above what their bytes and arithmetic take, by class",
     "kernels": "time of kernels whose bytes are unknown, by class",
@@ -144,43 +144,73 @@ def _kernel_parts(
     named = [(Part("kernels", "graphs"), owned.graphs)]
     compute = compute_time(costs.instruction, costs.values["flops"], per_flop)
     of_class = times.names // costs.detail_width
+    arithmetic = _Arithmetic(costs, same, compute, ceilings.roof.value) if ceilings.roof is not None else None
     for code in np.unique(of_class):
         name = costs.classes.words[code - 1] if code else "unclassified"
         columns = np.flatnonzero(of_class == code)
         known = owned.known[:, columns].sum(axis=1)
-        if ceilings.roof is None:
+        if arithmetic is None:
             named.append((Part("kernels", name), owned.all[:, columns].sum(axis=1)))
             continue
         named.append((Part("kernels", name), owned.all[:, columns].sum(axis=1) - known))
         mine = np.isin(times.group, columns) & costs.bytes_known
         if mine.any():
-            named += _split(costs, same, mine, name, known, compute, ceilings.roof.value)
+            named += _split(costs, same, mine, name, known, arithmetic)
     return named
 
 
-def _split(costs: Costs, same: Alike, mine: Flags, name: str, left: Ints, compute: Ints, roof: float) -> list[tuple[Part, Ints]]:
-    """One class's kernels of known cost: floor, traffic above it, arithmetic, and what is left. `mine` are its kinds, `left` its time."""
+class _Arithmetic:
+    """What the floor's arithmetic takes beyond the floor's bytes: the two overlap, wherever in the program either is.
+
+    An execution's floor is the longer of all its floor bytes' time and all its arithmetic's; classes share what arithmetic adds by what
+    theirs takes beyond their own bytes.
+    """
+
+    def __init__(self, costs: Costs, same: Alike, compute: Ints, roof: float) -> None:
+        self.costs, self.same, self.compute, self.roof = costs, same, compute, roof
+        every = costs.bytes_known
+        whole = np.maximum(same.totals(np.where(every, compute, 0)) - same.totals(np.where(every, costs.floor, 0)) * (1e9 / roof), 0)
+        kinds = [costs.classes.codes == code for code in np.unique(costs.classes.codes)]
+        beyond = sum((self._beyond(every & mine) for mine in kinds), start=np.zeros(len(whole)))
+        self.share = np.divide(whole, beyond, out=np.zeros(len(whole)), where=beyond > 0)
+
+    def _beyond(self, mine: Flags) -> NDArray[np.float64]:
+        """Of one class, arithmetic beyond its own floor bytes, ns, by execution."""
+        floor = self.same.totals(np.where(mine, self.costs.floor, 0)) * (1e9 / self.roof)
+        return np.maximum(self.same.totals(np.where(mine, self.compute, 0)) - floor, 0)
+
+    def of_class(self, mine: Flags) -> Ints:
+        """A class's part of what arithmetic adds to the floor."""
+        return np.floor(self._beyond(mine) * self.share).astype(np.int64)
+
+
+def _split(costs: Costs, same: Alike, mine: Flags, name: str, left: Ints, arithmetic: _Arithmetic) -> list[tuple[Part, Ints]]:
+    """One class's kernels of known cost: floor, traffic above it, and what is left. `mine` are its kinds, `left` its time."""
+    roof = arithmetic.roof
 
     def total(values: Ints) -> Ints:
         return same.totals(np.where(mine, values, 0)).astype(np.int64)
 
     parts: list[tuple[Part, Ints]] = []
-    moved, weight = costs.values["bytes_accessed"], costs.values["weight_bytes"]
-    cache = costs.values["kv_read_bytes"] + costs.values["kv_write_bytes"]
-    state = np.maximum(costs.floor - weight - cache, 0)
-    for part, count in (("weights", weight), ("kv_cache", cache), (next(iter(FLOOR_DETAILS)), state)):
+    moved = costs.values["bytes_accessed"]
+    cache = np.minimum(costs.values["kv_read_bytes"] + costs.values["kv_write_bytes"], costs.floor)
+    weight = np.minimum(costs.values["weight_bytes"], costs.floor - cache)
+    rest, updates = costs.floor - cache - weight, costs.details.isin(frozenset({"optimizer"}))
+    state, entering = np.where(updates, rest, 0), np.where(updates, 0, rest)
+    for part, count in (("weights", weight), ("kv_cache", cache), ("optimizer", state), ("inputs_and_results", entering)):
         time = np.minimum(_nanoseconds(total(count), roof), left)
         parts.append((Part("floor", part), time))
         left = left - time
+    time = np.minimum(arithmetic.of_class(mine), left)
+    parts.append((Part("floor", "arithmetic"), time))
+    left = left - time
     wasted = np.where(mine, np.maximum(moved - costs.floor, 0), 0)
     time = np.minimum(_nanoseconds(total(wasted), roof), left)
     left = left - time
     for code, share in _shared_out(time, costs, same, wasted):
         detail = costs.details.words[code - 1] if code else ""
         parts.append((Part("traffic", f"{name}: {detail}" if detail else name), share))
-    beyond = np.maximum(compute - _nanoseconds(moved, roof), 0)
-    time = np.minimum(total(beyond), left)
-    return [*parts, (Part("floor", "arithmetic"), time), (Part("below_roof", name), left - time)]
+    return [*parts, (Part("below_roof", name), left)]
 
 
 def _shared_out(total: Ints, costs: Costs, same: Alike, weights: Ints) -> list[tuple[int, Ints]]:

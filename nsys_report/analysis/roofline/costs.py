@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from nsys_report.analysis.arrays.view import COST_COLUMNS, Coded, Flags, Ints, View, coded, ints
 
-FLOOR_DETAILS = frozenset({"optimizer"})
-"""Details of class other whose whole traffic is needed: an optimizer must read and write its state, and nothing can fuse it away."""
 _TELLING = ("bytes_accessed", "flops")
 """Columns by which the kernels of one instruction differ: its whole cost stands on one of them."""
 
@@ -37,7 +35,7 @@ class Costs:
     bytes_known: Flags
     flops_known: Flags
     floor: Ints
-    """The fewest bytes: weights and KV cache, and of FLOOR_DETAILS what they bring up to date: read once and written once."""
+    """The fewest bytes: what no rewriting of the program avoids; weights and KV cache where no module tells."""
     classes: Coded
     details: Coded
 
@@ -64,8 +62,10 @@ def costs_of(view: View) -> Costs:
     instruction = view.instruction[first]
     details = coded(activities, "class_detail")
     values["bytes_upper"] = _upper(view, instruction, values["bytes_accessed"])
-    floor = values["weight_bytes"] + values["kv_read_bytes"] + values["kv_write_bytes"]
-    floor = np.where(details.isin(FLOOR_DETAILS), _renewed(view, instruction, details.isin(FLOOR_DETAILS), values["bytes_accessed"]), floor)
+    own = values["weight_bytes"] + values["kv_read_bytes"] + values["kv_write_bytes"]
+    floor, known = ints(view.joined.facts, "floor_bytes")
+    of_fact, is_known = np.append(floor, 0)[instruction], np.append(known, False)[instruction]
+    floor = np.where(is_known, np.where(values["bytes_accessed"] > 0, of_fact, 0), own)
     return Costs(
         kind=kind,
         instruction=instruction,
@@ -77,20 +77,6 @@ def costs_of(view: View) -> Costs:
         classes=coded(activities, "kernel_class"),
         details=details,
     )
-
-
-def _renewed(view: View, instruction: Ints, chosen: Flags, moved: Ints) -> Ints:
-    """What updates must move: twice their results, each read and written; gradients need not be in memory. All, without a module."""
-    needed = moved.copy()
-    facts = view.joined.facts
-    for kind in np.flatnonzero(chosen & (instruction >= 0)).tolist():
-        row = int(instruction[kind])
-        program = view.joined.programs.get(facts["program_id"][row].as_py())
-        module = program.module if program is not None else None
-        found = module.instruction(facts["hlo_instruction"][row].as_py()) if module is not None else None
-        if found is not None:
-            needed[kind] = min(2 * found.shape.byte_size, int(moved[kind]))
-    return needed
 
 
 def _kinds(view: View) -> tuple[Ints, Ints]:

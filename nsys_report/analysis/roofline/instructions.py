@@ -21,9 +21,8 @@ from nsys_report.analysis.roofline.classes import bandwidth_columns
 from nsys_report.analysis.roofline.costs import Costs
 from nsys_report.analysis.times.modules import spread_columns
 
-_FROM_FACTS = [
-    f.name for f in FACTS if f.name not in {"hlo_module", "program_id", "hlo_instruction", "bytes_upper", *(c.name for c in COSTS)}
-]
+_ELSEWHERE = {"hlo_module", "program_id", "hlo_instruction", "bytes_upper", "floor_bytes", *(c.name for c in COSTS)}
+_FROM_FACTS = [f.name for f in FACTS if f.name not in _ELSEWHERE]
 
 
 @dataclass(frozen=True, slots=True)
