@@ -66,9 +66,7 @@ _CLASS_FIGURES = (
     column("weight_bytes", pa.int64(), "part of bytes_accessed: model parameters read"),
     column("kv_read_bytes", pa.int64(), "part of it: KV cache read"),
     column("kv_write_bytes", pa.int64(), "part of it: KV cache written"),
-    column(
-        "floor_bytes", pa.int64(), "the fewest bytes: inputs and weights read once, results written once, KV cache entries read and written"
-    ),
+    column("floor_bytes", pa.int64(), "the fewest bytes: inputs, weights and KV cache entries read, results and new entries written"),
     column("wasted_bytes", pa.int64(), "bytes_accessed above floor_bytes"),
     column("flops", pa.int64(), "floating-point operations an execution, where known; null where none are"),
     column("floor_measured_ns", pa.float64(), "floor_bytes at the measured ceiling; null without one"),

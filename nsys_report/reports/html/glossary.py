@@ -11,7 +11,7 @@ from nsys_report.reports.budget_page import CATEGORIES
 from nsys_report.units import visible
 
 PARTS = {
-    "floor": "the least time of a step: the bytes that no rewriting avoids (inputs, weights, caches, results), or its arithmetic, at the ceiling",
+    "floor": "the least time of a step at the ceiling: bytes that no rewriting avoids (inputs, weights, caches, results), or arithmetic",
     "traffic": "time that bytes beyond those take at the ceiling: intermediate results written out and read back, copies of weights",
     "below_roof": "time that kernels take longer than their bytes and their arithmetic would at the ceilings",
     "kernels": "time of kernels whose bytes are unknown, so that no floor can be set for them",
