@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What there is to write: the report, the analysis of each of its parts by the part's name, and the run where they are ranks of one."""
+    """What there is to write: the report, the analysis of each part by the part's name, and the runs of those that are several ranks."""
 
     report: Report
     analyses: dict[str, Analysis]
-    run: Run | None = None
+    runs: dict[str, Run] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +113,10 @@ def _write_csv(finished: Finished, directory: Path) -> None:
 def _write_html(finished: Finished, path: Path) -> None:
     from nsys_report.reports.html.content import build_page
     from nsys_report.reports.html.page import write_html
+    from nsys_report.reports.pictures.heat import heat_map
 
     sessions = [analysis.named(name) for name, analysis in finished.analyses.items()]
-    write_html(build_page(finished.report, sessions), path)
+    write_html(build_page(finished.report, sessions, {name: heat_map(run) for name, run in finished.runs.items()}), path)
 
 
 def _write_perfetto(finished: Finished, path: Path) -> None:
@@ -133,9 +134,11 @@ def _write_png(finished: Finished, directory: Path) -> None:
     with _nothing_in_the_home_folder():
         from nsys_report.reports.figures.files import write_png
         from nsys_report.reports.pictures.build import build_pictures
+        from nsys_report.reports.pictures.heat import heat_map
 
         for (analysis, target), name in zip(_folders(finished, directory), finished.analyses, strict=True):
-            write_png(build_pictures(analysis.named(name)), target)
+            run = finished.runs.get(name)
+            write_png(build_pictures(analysis.named(name)), target, heat_map(run) if run is not None else None)
 
 
 @contextmanager

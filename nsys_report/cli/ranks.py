@@ -94,21 +94,22 @@ def of_run(several: Several, selection: Selection, top: int | None, rollup: str)
     part = run_part(several.run, report.parts[0], several.shown)
     for failure in several.run.failures:
         click.echo(f"{failure.name} is left out: {failure.message}", err=True)
-    return Finished(replace(report, parts=(part,)), {part.name: session}, several.run)
+    return Finished(replace(report, parts=(part,)), {part.name: session}, {part.name: several.run})
 
 
-def ranks_within(report: Report, sessions: Sequence[Analysis]) -> Report:
-    """The report with the ranks of captures that hold several themselves: devices that meet in collectives."""
+def ranks_within(report: Report, analyses: dict[str, Analysis]) -> Finished:
+    """What there is to write of a part a capture, with the ranks of captures that hold several themselves: devices that meet."""
     from nsys_report.ranks.engine import runs_of
     from nsys_report.ranks.recognize import is_run
     from nsys_report.ranks.run import analyze_run
     from nsys_report.reports.ranks_page import with_ranks
 
-    parts = list(report.parts)
-    for n, session in enumerate(sessions):
-        if len(session.results.view.devices) > 1 and is_run(runs := runs_of(session, "0")):
-            parts[n] = with_ranks(parts[n], analyze_run([runs]))
-    return replace(report, parts=tuple(parts))
+    parts, found = list(report.parts), {}
+    for n, (name, session) in enumerate(analyses.items()):
+        if len(session.results.view.devices) > 1 and is_run(sent := runs_of(session, "0")):
+            found[name] = analyze_run([sent])
+            parts[n] = with_ranks(parts[n], found[name])
+    return Finished(replace(report, parts=tuple(parts)), analyses, found)
 
 
 def _first(tasks: Sequence[Task], wanted: int, analyze: Callable[[Task], Analysis]) -> tuple[dict[int, Analysis], dict[int, Exception]]:

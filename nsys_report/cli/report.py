@@ -160,7 +160,7 @@ def _of_captures(
         analysis = read.get(capture) or _analyze(capture, dump, known, f"{name}: " if len(captures) > 1 else "")
         analyses[name] = selection.narrow(analysis)
     report = build_report([a.named(name) for name, a in analyses.items()], f"nsys-report {__version__}", top, rollup)
-    return Finished(ranks_within(report, list(analyses.values())), analyses)
+    return ranks_within(report, analyses)
 
 
 def _analyze(capture: Path, dump: Path | None, known: Mapping[str, Any], label: str) -> Analysis:

@@ -18,9 +18,8 @@ WINDOWS_NS = (50_000, 1_000_000, 20_000_000)
 """How far apart the ends of one collective may read on clocks that are aligned: on one host, over a network, over a slow one."""
 ENOUGH = 0.5
 """Share of the steps that two captures can have in common that must agree on a difference of clocks."""
-REACH = 64
-"""Steps by which the beginnings of two captures may differ beyond the difference of their numbers of steps."""
-MOST_PAIRS = 4_000_000
+SAMPLE = 64
+"""Steps of a capture that are tried against all others."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +75,8 @@ def _step_ends(program: SharedProgram, rank: int) -> Ints | None:
     if not run.collectives or not len(run.runs):
         return run.end if len(run.end) else None
     widths = np.array([c.group_size or 0 for c in run.collectives])
-    widest = np.flatnonzero(widths[run.runs.collective] == widths[np.unique(run.runs.collective)].max())
+    width = widths[run.runs.collective]
+    widest = np.flatnonzero(width == width.max())
     found = np.full(len(run.start), -1, np.int64)
     np.maximum.at(found, run.runs.execution[widest], run.runs.end[widest])
     return found
@@ -104,33 +104,31 @@ def _offset(
     ends: Sequence[Sequence[Ints | None]], known: Sequence[Ints], mine: Sequence[int], prior: float | None
 ) -> tuple[float, bool] | None:
     """The difference of clocks that most steps agree on, and whether no other comes near; None where too few agree."""
-    pieces, most = [], 0
+    pieces, most = [], 0.0
     for p, reference in enumerate(known):
         own = next((_times(ends[p][r]) for r in mine if ends[p][r] is not None), np.empty(0, np.int64))
         if len(own) and len(reference):
-            pieces.append(_differences(reference, own))
-            most += min(len(reference), len(own))
+            sample = _sampled(own)
+            pieces.append(_differences(reference, sample))
+            most += len(sample) * min(1.0, len(reference) / len(own))
     if not pieces:
         return None
     differences = np.sort(np.concatenate(pieces))
     for window in WINDOWS_NS:
         candidates = _densest(differences, window)
         if candidates[0][0] >= max(ENOUGH * most, 1):
-            return _best(candidates, prior, most)
+            return _best(candidates, prior)
     return None
 
 
 def _differences(reference: Ints, own: Ints) -> Ints:
-    """This capture's times less the reference's, of pairs that can be one step."""
-    if len(reference) * len(own) <= MOST_PAIRS:
-        return (own[:, None] - reference[None, :]).reshape(-1)
-    reach = abs(len(reference) - len(own)) + REACH
-    pieces = []
-    for shift in range(-reach, reach + 1):
-        first, last = max(0, -shift), min(len(own), len(reference) - shift)
-        if last > first:
-            pieces.append(own[first:last] - reference[first + shift : last + shift])
-    return np.concatenate(pieces)
+    """This capture's times less the reference's, of all pairs."""
+    return np.asarray((own[:, None] - reference[None, :]).reshape(-1), np.int64)
+
+
+def _sampled(times: Ints) -> Ints:
+    """At most SAMPLE of the times, evenly spread: steps of uneven length tell the difference of clocks with fewer."""
+    return times[np.linspace(0, len(times) - 1, SAMPLE).astype(np.int64)] if len(times) > SAMPLE else times
 
 
 def _densest(differences: Ints, window: int, most: int = 6) -> list[tuple[int, float, float]]:
@@ -151,7 +149,7 @@ def _densest(differences: Ints, window: int, most: int = 6) -> list[tuple[int, f
     return found
 
 
-def _best(candidates: list[tuple[int, float, float]], prior: float | None, most: int) -> tuple[float, bool]:
+def _best(candidates: list[tuple[int, float, float]], prior: float | None) -> tuple[float, bool]:
     """The candidate with most steps; of several with nearly as many the one nearest to the sessions' starts, else the tightest."""
     near = [c for c in candidates if c[0] >= 0.75 * candidates[0][0]]
     if len(near) == 1:

@@ -191,17 +191,26 @@ def kernel_ratios(program: SharedProgram) -> tuple[np.ndarray, np.ndarray]:
         if run is not None and len(run.kernels):
             times[rank, [index[name] for name in run.kernels]] = run.kernel_ns
     ratio, uniform = np.full(len(program.runs), np.nan), np.zeros(len(program.runs), np.bool_)
+    whole = _median(times)
     for rank in range(len(program.runs)):
-        ratio[rank], uniform[rank] = _ratio(times, rank)
+        # one rank more or less moves the median of few ranks only
+        ratio[rank], uniform[rank] = _ratio(times, rank, _median(np.delete(times, rank, axis=0)) if len(times) <= MOST_OTHERS else whole)
     return ratio, uniform
 
 
-def _ratio(times: np.ndarray, rank: int) -> tuple[float, bool]:
-    others = np.delete(times, rank, axis=0)
-    shared = np.flatnonzero(np.isfinite(times[rank]) & np.isfinite(others).any(axis=0)) if len(others) else np.empty(0, np.int64)
+def _median(times: np.ndarray) -> np.ndarray:
+    """The median over ranks of each instruction, nan where none has it."""
+    found = np.full(times.shape[1], np.nan)
+    known = np.flatnonzero(np.isfinite(times).any(axis=0)) if len(times) else np.empty(0, np.int64)
+    found[known] = np.nanmedian(times[:, known], axis=0)
+    return found
+
+
+def _ratio(times: np.ndarray, rank: int, others: np.ndarray) -> tuple[float, bool]:
+    shared = np.flatnonzero(np.isfinite(times[rank]) & np.isfinite(others))
     if not len(shared):
         return float("nan"), False
-    ratios = times[rank, shared] / np.maximum(np.nanmedian(others[:, shared], axis=0), 1.0)
+    ratios = times[rank, shared] / np.maximum(others[shared], 1.0)
     low, middle, high = np.quantile(ratios, (0.25, 0.5, 0.75))
     excess = middle - 1
     return float(middle), bool(excess > LEAST_RATIO and low > 1 + (1 - UNIFORM) * excess and high < 1 + (1 + UNIFORM) * excess)

@@ -44,11 +44,12 @@ def meetings(ranks: Sequence[Rank], programs: Sequence[SharedProgram], alignment
     size = np.zeros(len(kernels), np.int64)
     together = np.zeros(len(kernels), np.bool_)
     numbers = _participants(ranks)
+    place = kernels.program * len(ranks) + kernels.rank  # rows stand in this order
     for p, program in enumerate(programs):
         for r in range(len(ranks)):
-            rows = np.flatnonzero((kernels.program == p) & (kernels.rank == r))
             steps = alignment.steps[p][r]
-            if len(rows) and steps is not None:
+            rows = slice(*np.searchsorted(place, [p * len(ranks) + r, p * len(ranks) + r + 1]).tolist())
+            if steps is not None:
                 step[rows] = steps[kernels.execution[rows]]
         mine = np.flatnonzero(kernels.program == p)
         for c, collective in enumerate(program.collectives):

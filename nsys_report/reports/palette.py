@@ -61,6 +61,8 @@ HOST = {
     "block": Colour("#e3dccd", "#4d4636"),
 }
 """Of the timeline's ranges of XLA and of the program itself, of calls that no device waits for, and of layers and iterations."""
+HEAT = ("#fbd7a0", "#e8893c", "#c8441f", "#7a1212")
+"""Of heat maps, from little to much; nothing is white. Dark and light alone tell them apart too."""
 LANES = ("weights", "attention", "kv_gather", "kv_write", "copy", "graph", "other")
 """Colours of programs, by their place, over again where there are more."""
 

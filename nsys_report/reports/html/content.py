@@ -13,7 +13,7 @@ from nsys_report.reports.html.hlo_text import hlo_texts
 from nsys_report.reports.model import Notice, Part, Report
 from nsys_report.reports.notices import health_notices
 from nsys_report.reports.pictures.build import build_pictures, rows_of
-from nsys_report.reports.pictures.model import Pictures, ProgramPictures
+from nsys_report.reports.pictures.model import HeatMap, Pictures, ProgramPictures
 from nsys_report.reports.pictures.runs import MOST_MARKS
 from nsys_report.reports.pictures.timeline import Cutter, choose
 from nsys_report.reports.programs import title_of
@@ -48,6 +48,8 @@ class Content:
     """What the capture can and cannot answer, what is well too."""
     made: tuple[Fact, ...] = ()
     """How it was made: versions, command, ceilings and where they come from."""
+    heat: HeatMap | None = None
+    """Of ranks of one run: who is late when."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +60,13 @@ class Page:
     contents: tuple[Content, ...]
 
 
-def build_page(report: Report, sessions: Sequence[Session]) -> Page:
-    """The page of a report on these captures, given in the order of its parts, which share the room that a page has."""
+def build_page(report: Report, sessions: Sequence[Session], heats: Mapping[str, HeatMap | None] | None = None) -> Page:
+    """The page of a report on these captures, given in the order of its parts, which share the room that a page has; `heats` are the maps
+    of those that are runs of several ranks, by the part's name.
+    """
     count = max(len(sessions), 1)
     contents = [_content(part, session, count, report.made_by) for part, session in zip(report.parts, sessions, strict=True)]
-    return Page(report, tuple(contents))
+    return Page(report, tuple(replace(c, heat=(heats or {}).get(c.part.name)) for c in contents))
 
 
 def _content(part: Part, session: Session, parts: int, made_by: str) -> Content:

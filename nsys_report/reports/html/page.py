@@ -17,6 +17,7 @@ from nsys_report.reports.finding_page import places_table
 from nsys_report.reports.html import data
 from nsys_report.reports.html.content import Content, Page
 from nsys_report.reports.html.glossary import CERTAINTY, PARTS, TERMS, prose
+from nsys_report.reports.html.heat import heat_drawing
 from nsys_report.reports.html.rollup import rollup_words
 from nsys_report.reports.html.timeline import picks, summary_of
 from nsys_report.reports.model import Column, Part, Row, Section, Table
@@ -137,6 +138,7 @@ def _environment(page: Page) -> Environment:
         timeline_key=timeline_key,
         picks=picks,
         rollup_of=data.rollup_of,
+        heat_drawing=heat_drawing,
         rollup_words=rollup_words,
     )
     return environment

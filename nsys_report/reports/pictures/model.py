@@ -121,6 +121,23 @@ class Runs:
         return len(self.lane)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class HeatMap:
+    """By how much each rank (row) comes late in each step (column), ns; nan where it has no such step, or nothing of it counts."""
+
+    title: str
+    program: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    late_ns: Floats
+    notes: tuple[str, ...] = ()
+
+    @property
+    def most_ns(self) -> float:
+        """The largest cell; 0 where there is none."""
+        return float(np.nanmax(self.late_ns)) if np.isfinite(self.late_ns).any() else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """What bars of one look and name are: an instruction with its kernel, or a copy."""
