@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from nsys_report.errors import UsageError
 from nsys_report.reports.pictures.build import build_pictures, short_names
 from nsys_report.reports.pictures.model import Pictures, ProgramPictures
-from nsys_report.reports.pictures.timeline import Cutter
+from nsys_report.reports.pictures.timeline import ExecutionCutter
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,7 +74,7 @@ class Plots:
         row = ids.index(execution)
         record = joined.executions.slice(row, 1).to_pylist()[0]
         name = short_names(results.modules.to_pylist()).get((record["hlo_module"], record["program_id"]), "unknown program")
-        return timeline_figure(Cutter(joined).timeline(row, name))
+        return timeline_figure(ExecutionCutter(joined).timeline(row, name))
 
     def _pictures(self) -> Pictures:
         return build_pictures(self.session, most_bars=0, most_timelines=1)

@@ -83,7 +83,7 @@ NSYS_REPORT: dict[str, str] = {
     "stepbench/": "errors.py | jax numpy pynvml",
     "executions/": "hlo_mapping/__init__.py columns.py words.py capture/ | numpy pyarrow",
     "joined.py": "hlo_mapping/__init__.py capture/model.py executions/activities.py | pyarrow",
-    "analysis/arrays/": "hlo_mapping/__init__.py capture/model.py joined.py | numpy pyarrow",
+    "analysis/arrays/": "hlo_mapping/__init__.py capture/arrays.py capture/model.py joined.py | numpy pyarrow",
     "analysis/times/": "hlo_mapping/__init__.py analysis/arrays/ | numpy pyarrow",
     "analysis/roofline/": "hlo_mapping/__init__.py errors.py joined.py analysis/arrays/ analysis/times/ | numpy pyarrow",
     "analysis/idle/": "hlo_mapping/__init__.py analysis/arrays/ analysis/times/ | numpy pyarrow",

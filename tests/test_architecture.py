@@ -109,6 +109,19 @@ def test_planted_circles_are_caught() -> None:
     assert {"hlo_mapping/costs/", "hlo_mapping/classification/"} <= architecture.folder_circles(tree)[0]
 
 
+ON_BOTH_SIDES = {"Window"}
+"""What a program's hook and this package both have: the hook runs without the package."""
+
+
+def test_no_two_types_have_one_name() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(name(path))
+    assert {one: files for one, files in homes.items() if len(files) > 1 and one not in ON_BOTH_SIDES} == {}
+
+
 def functions() -> Iterator[tuple[str, int]]:
     """Every function with its length in lines."""
     for path in FILES:

@@ -11,7 +11,7 @@ from hlo_mapping.matching.segments import GAP, MARGIN, MOST_MISSING, TOO_MANY, T
 
 
 @dataclass(frozen=True, slots=True)
-class Alignment:
+class LaunchAlignment:
     """For each launch the step of the program (-1 for none), and how well the whole fits.
 
     `exact` launches are just what was expected, `extra` nobody expected, `missing` expected kernels did not come. `cut_start` and
@@ -37,7 +37,7 @@ CUT_PRICE = 4.0
 """An annotated execution that is cut off at either end: XLA's range says that it is one, so that must be evident."""
 
 
-def align(automaton: Automaton, codes: np.ndarray) -> Alignment:
+def align(automaton: Automaton, codes: np.ndarray) -> LaunchAlignment:
     """The cheapest alignment of one execution's launches, whole or cut off at either end."""
     hypotheses: dict[int, float] = {-1: 0.0}
     history: list[dict[int, Back]] = []
@@ -73,7 +73,7 @@ def _skip_ahead(automaton: Automaton, token: int, hypotheses: dict[int, float], 
                 _offer(new, came, step, cost + GAP, (state, step, 1, min(MOST_MISSING, automaton.kernels_between(state, step))))
 
 
-def _read_back(automaton: Automaton, codes: np.ndarray, hypotheses: dict[int, float], history: list[dict[int, Back]]) -> Alignment:
+def _read_back(automaton: Automaton, codes: np.ndarray, hypotheses: dict[int, float], history: list[dict[int, Back]]) -> LaunchAlignment:
     finished = {s: c + automaton.finish(s)[0] for s, c in hypotheses.items()}
     state = min(finished, key=lambda s: finished[s])
     cut_end = finished[state] > min(hypotheses.values()) + CUT_PRICE
@@ -86,4 +86,4 @@ def _read_back(automaton: Automaton, codes: np.ndarray, hypotheses: dict[int, fl
     for at in range(len(codes) - 1, -1, -1):
         state, steps[at], is_exact, skipped = history[at][state]
         exact, missing, extra = exact + is_exact, missing + skipped, extra + int(steps[at] < 0)
-    return Alignment(steps, cost, exact, extra, missing, state == BEFORE, cut_end)
+    return LaunchAlignment(steps, cost, exact, extra, missing, state == BEFORE, cut_end)

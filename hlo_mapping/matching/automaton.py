@@ -23,7 +23,7 @@ from hlo_mapping.matching.names import (
     kernel_name,
     product_type,
 )
-from hlo_mapping.matching.schedule import COPY, KERNEL, LIBRARY, MEMSET, READBACK, SKIP_COST, VIRTUAL, Schedule, Step
+from hlo_mapping.matching.schedule import COPY, KERNEL, LIBRARY, MEMSET, READBACK, SKIP_COST, VIRTUAL, ExpectedLaunch, Schedule
 from hlo_mapping.matching.scheduled_hlo import PASS_SUFFIX
 from hlo_mapping.matching.tokens import Token
 
@@ -127,7 +127,7 @@ class Automaton:
         launch = self.tokens[token]
         return [*self._named.get(launch.name, ()), *self._unnamed] if launch.kind == "kernel" else range(len(self._members))
 
-    def _judge(self, step: Step, token: Token) -> tuple[float, int] | None:
+    def _judge(self, step: ExpectedLaunch, token: Token) -> tuple[float, int] | None:
         if step.kind == KERNEL:
             return self._judge_kernel(step, token)
         if step.kind == LIBRARY:
@@ -145,7 +145,7 @@ class Automaton:
             return (0.0, 1) if step.byte_count in (None, token.byte_count) else (OTHER_SIZE, 0)
         return None
 
-    def _judge_kernel(self, step: Step, token: Token) -> tuple[float, int] | None:
+    def _judge_kernel(self, step: ExpectedLaunch, token: Token) -> tuple[float, int] | None:
         if token.kind == "copy":
             return (0.0, 1) if step.byte_count is not None and step.byte_count == token.byte_count else None
         if token.kind != "kernel":
@@ -161,7 +161,7 @@ class Automaton:
         ready_made = same and not emitted and token.name not in self.schedule.own_names and not any(map(XLA_EMITTED.search, step.names))
         return (READY_MADE, 1) if ready_made and not AUTOTUNER.search(token.name) else None
 
-    def _judge_library(self, step: Step, token: Token) -> tuple[float, int] | None:
+    def _judge_library(self, step: ExpectedLaunch, token: Token) -> tuple[float, int] | None:
         if token.kind != "kernel":
             return (0.1, 0) if token.kind in ("memset", "copy") or "kCustomCall" in step.call else None
         if step.instruction is not None and token.name == kernel_name(step.instruction):
@@ -223,7 +223,7 @@ class Automaton:
         return reached
 
 
-def _classes(steps: Sequence[Step]) -> tuple[list[int], list[list[int]]]:
+def _classes(steps: Sequence[ExpectedLaunch]) -> tuple[list[int], list[list[int]]]:
     """Steps that launch the same: for each step its class, and for each class its steps. Loops unrolled have few classes."""
     numbers: dict[object, int] = {}
     of: list[int] = []

@@ -45,7 +45,7 @@ from hlo_mapping.matching.segments import (
 )
 
 
-class Cutter:
+class StreamCutter:
     """Cuts streams over one alphabet into executions of the given programs. Remembers patterns across streams."""
 
     def __init__(self, automata: Sequence[Automaton]) -> None:
@@ -82,7 +82,7 @@ class Cutter:
 class _Pass:
     """One stream on its way through the cutter."""
 
-    def __init__(self, cutter: Cutter, codes: np.ndarray, inside: np.ndarray, fresh: np.ndarray | None) -> None:
+    def __init__(self, cutter: StreamCutter, codes: np.ndarray, inside: np.ndarray, fresh: np.ndarray | None) -> None:
         self.cutter = cutter
         self.automata = cutter.automata
         self.codes = codes.tolist()

@@ -14,12 +14,12 @@ from hlo_mapping.matching import confidence
 from hlo_mapping.matching.agreement import same_module
 from hlo_mapping.matching.align import align
 from hlo_mapping.matching.alike import Pieces, alike
-from hlo_mapping.matching.beam import Cutter
+from hlo_mapping.matching.beam import StreamCutter
 from hlo_mapping.matching.calls import divide, neighbouring_calls
 from hlo_mapping.matching.candidates import Candidates, candidates
 from hlo_mapping.matching.judgements import Judgements
 from hlo_mapping.matching.names import AUTOTUNER
-from hlo_mapping.matching.plans import Plan, Plans, plan
+from hlo_mapping.matching.plans import DistinctSchedule, Plans, plan
 from hlo_mapping.matching.result import NONE, Annotations, JoinedExecution, LaunchJoin, completed
 from hlo_mapping.matching.said import SaidNames
 from hlo_mapping.matching.segments import Segment
@@ -47,7 +47,7 @@ def join(activities: pa.Table, dump: DumpIndex | None, annotations: Annotations,
 class _Undivided:
     """Executions of one pattern in which library calls follow each other: their rows, and the host's pauses in some of them."""
 
-    plan: Plan
+    plan: DistinctSchedule
     codes: np.ndarray
     steps: np.ndarray
     quality: float | None
@@ -67,7 +67,7 @@ class _Join:
 
     def __init__(self, rows: int, tokens: tuple[Token, ...], plans: Plans, annotations: Annotations) -> None:
         self.tokens, self.plans, self.annotations = tokens, plans, annotations
-        self.cutter = Cutter([p.automaton for p in plans.plans])
+        self.cutter = StreamCutter([p.automaton for p in plans.plans])
         self.judged = Judgements(rows, plans)
         self.executions: list[JoinedExecution] = []
         self.of_annotated: dict[int, int] = {}
@@ -254,7 +254,7 @@ class _Join:
     def mark_autotuning(self, rows: np.ndarray) -> None:
         self.judged.method[rows] = confidence.AUTOTUNING
 
-    def quality(self, plan_: Plan, codes: np.ndarray, steps: np.ndarray, exact: int, extra: int, missing: int) -> float | None:
+    def quality(self, plan_: DistinctSchedule, codes: np.ndarray, steps: np.ndarray, exact: int, extra: int, missing: int) -> float | None:
         return confidence.fit(exact, extra, missing, len(codes), confidence.free_launches(plan_.automaton, codes, steps))
 
     def annotate_rest(self) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from hlo_mapping.matching import confidence
 from hlo_mapping.matching.alike import Pieces
-from hlo_mapping.matching.plans import Plan, Plans
+from hlo_mapping.matching.plans import DistinctSchedule, Plans
 from hlo_mapping.matching.result import NONE
 
 
@@ -41,7 +41,9 @@ class Judgements:
         """The code of an instruction of a program."""
         return self.codes.setdefault((number, name), len(self.codes))
 
-    def remember(self, key: object, plan: Plan, codes: np.ndarray, steps: np.ndarray, quality: float | None, readings: np.ndarray) -> None:
+    def remember(
+        self, key: object, plan: DistinctSchedule, codes: np.ndarray, steps: np.ndarray, quality: float | None, readings: np.ndarray
+    ) -> None:
         """Judges launches by the steps of a plan that they are."""
         number = plan.program.number
         names = self.plans.instructions[number]

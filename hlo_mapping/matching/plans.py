@@ -17,7 +17,7 @@ NamedProgram = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DistinctSchedule:
     """One distinct schedule: the program that stands for it, and those of identical schedules."""
 
     automaton: Automaton
@@ -36,12 +36,12 @@ class Plans:
     `instructions` holds for each program number its own instruction at each step: identical programs may number theirs differently.
     """
 
-    plans: tuple[Plan, ...]
+    plans: tuple[DistinctSchedule, ...]
     by_number: dict[int, int]
     programs: dict[int, Program]
     instructions: dict[int, tuple[str | None, ...]]
 
-    def readings(self, plan: Plan, alternatives: int = 0) -> np.ndarray:
+    def readings(self, plan: DistinctSchedule, alternatives: int = 0) -> np.ndarray:
         """For each step of a plan how many different answers (module, instruction) identical programs and `alternatives` others give."""
         alike = {(name, self.instructions[number]) for name, number in ((plan.program.name, plan.program.number), *plan.identical)}
         if len(alike) == 1:
@@ -62,7 +62,7 @@ def plan(programs: Iterable[Program], tokens: Sequence[Token], duplicates: Mappi
         schedule = build_schedule(program)
         if schedule.steps:
             groups.setdefault(schedule.signature, []).append((program, schedule))
-    plans: list[Plan] = []
+    plans: list[DistinctSchedule] = []
     numbers: dict[int, int] = {}
     instructions: dict[int, tuple[str | None, ...]] = {}
     for members in groups.values():
@@ -75,5 +75,5 @@ def plan(programs: Iterable[Program], tokens: Sequence[Token], duplicates: Mappi
             for number in (member.number, *(n for _, n in duplicates.get(member.number, ()))):
                 numbers[number] = len(plans)
                 instructions[number] = names
-        plans.append(Plan(Automaton(schedule, tokens), program, tuple(identical)))
+        plans.append(DistinctSchedule(Automaton(schedule, tokens), program, tuple(identical)))
     return Plans(tuple(plans), numbers, known, instructions)

@@ -50,7 +50,7 @@ UNROLL_LIMIT = 40_000
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ExpectedLaunch:
     """One expected launch. `names` are the kernel names it may have; grid and block are None where the dump does not say."""
 
     kind: str
@@ -81,7 +81,7 @@ class Schedule:
 
     number: int
     name: str
-    steps: tuple[Step, ...]
+    steps: tuple[ExpectedLaunch, ...]
     follow: tuple[tuple[tuple[int, float], ...], ...]
     own_names: frozenset[str]
     source: str
@@ -119,7 +119,7 @@ class _Builder:
         self.alternatives = kernel_names(program.module) if source != "thunk_sequence" and program.module is not None else {}
         self.sorts = sort_kernels(program.module) if source != "thunk_sequence" and program.module is not None else {}
         self.source = source
-        self.steps: list[Step] = []
+        self.steps: list[ExpectedLaunch] = []
         self.follow: dict[int, list[tuple[int, float]]] = {}
         self.has_readback = False
         self.in_graph = 0
@@ -134,7 +134,7 @@ class _Builder:
         signature = (tuple((s.kind, s.names, s.grid, s.block, s.byte_count, s.call, s.types) for s in self.steps), follow)
         return Schedule(self.program.number, self.program.name, tuple(self.steps), follow, own, self.source, self.has_readback, signature)
 
-    def add(self, step: Step, before: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    def add(self, step: ExpectedLaunch, before: list[tuple[int, float]]) -> list[tuple[int, float]]:
         at = len(self.steps)
         self.steps.append(step)
         for state, cost in before:
@@ -217,32 +217,32 @@ class _Builder:
         update = body.by_name.get(root.operands[1].name)
         return update.shape.byte_size if update is not None and not update.shape.is_tuple else None
 
-    def leaf(self, thunk: Thunk, owner: str | None) -> Step:
+    def leaf(self, thunk: Thunk, owner: str | None) -> ExpectedLaunch:
         instruction = thunk.instruction or owner
         if thunk.kind in ("kCopy", "kDeviceToDeviceCopy", "kHostToDeviceCopy", "kDeviceToHostCopy"):
-            return Step(COPY, instruction, byte_count=self.result_bytes(instruction), thunk_kind=thunk.kind)
+            return ExpectedLaunch(COPY, instruction, byte_count=self.result_bytes(instruction), thunk_kind=thunk.kind)
         if thunk.kind.startswith("kMem") or thunk.kind in ("kReplicaId", "kPartitionId"):
-            return Step(MEMSET, instruction, byte_count=self.result_bytes(instruction), thunk_kind=thunk.kind)
+            return ExpectedLaunch(MEMSET, instruction, byte_count=self.result_bytes(instruction), thunk_kind=thunk.kind)
         if thunk.kernel is not None:
             grid = ",".join(map(str, thunk.grid)) if thunk.grid else None
             block = ",".join(map(str, thunk.block)) if thunk.block else None
             # a thunk made from the HLO has no launch dimensions, and may launch the kernel of any fusion with the same body
             names = frozenset({thunk.kernel}) if grid else self.alternatives.get(instruction or "", frozenset({thunk.kernel}))
             size = (self.written_bytes(instruction) or self.result_bytes(instruction)) if thunk.kind == SLICE_FUSION else None
-            return Step(KERNEL, instruction, names, grid, block, size, thunk_kind=thunk.kind)
+            return ExpectedLaunch(KERNEL, instruction, names, grid, block, size, thunk_kind=thunk.kind)
         return self.library(thunk.kind, instruction)
 
-    def library(self, kind: str, instruction: str | None) -> Step:
+    def library(self, kind: str, instruction: str | None) -> ExpectedLaunch:
         found = self.module.instruction(instruction) if self.module is not None and instruction else None
         if found is None or self.module is None:
-            return Step(LIBRARY, instruction, thunk_kind=kind, call=kind)
+            return ExpectedLaunch(LIBRARY, instruction, thunk_kind=kind, call=kind)
         if kind == "kSort":
-            return Step(LIBRARY, instruction, frozenset({self.sorts.get(found.name, "sort")}), thunk_kind=kind, call=kind)
+            return ExpectedLaunch(LIBRARY, instruction, frozenset({self.sorts.get(found.name, "sort")}), thunk_kind=kind, call=kind)
         if found.opcode == "fusion" and (hero := self.hero(found.name)) is not None:
             return self.library(kind, hero)
         types = multiplied_types(found, self.module) if "cublas" in found.custom_call_target or found.opcode == "dot" else frozenset()
         skip = kind_of_target(found.custom_call_target).skip
-        return Step(LIBRARY, instruction, thunk_kind=kind, call=f"{kind} {found.custom_call_target}", types=types, skip=skip)
+        return ExpectedLaunch(LIBRARY, instruction, thunk_kind=kind, call=f"{kind} {found.custom_call_target}", types=types, skip=skip)
 
     def result_bytes(self, instruction: str | None) -> int | None:
         found = self.module.instruction(instruction) if self.module is not None and instruction else None
@@ -258,9 +258,9 @@ class _Builder:
                 before = self.sequence(body, before, None)
             return before + self.loop_node(thunk.instruction, condition, body, entry)
         self.has_readback = True
-        head = self.add(Step(VIRTUAL, thunk.instruction), before)
+        head = self.add(ExpectedLaunch(VIRTUAL, thunk.instruction), before)
         tested = self.sequence(condition, head, None)
-        tested = self.add(Step(READBACK, thunk.instruction, byte_count=1), tested)
+        tested = self.add(ExpectedLaunch(READBACK, thunk.instruction, byte_count=1), tested)
         done = self.sequence(body, tested, None)
         for state, cost in done:
             if state != tested[0][0]:
@@ -274,14 +274,14 @@ class _Builder:
 
         Entering costs a little, so that launches one by one are counted where both would do.
         """
-        head = self.add(Step(VIRTUAL, instruction), [(s, c + 0.4) for s, c in before])
-        gate = self.add(Step(VIRTUAL, instruction), self.sequence(condition, head, None))
+        head = self.add(ExpectedLaunch(VIRTUAL, instruction), [(s, c + 0.4) for s, c in before])
+        gate = self.add(ExpectedLaunch(VIRTUAL, instruction), self.sequence(condition, head, None))
         tested = self.sequence(condition, self.sequence(body, gate, None), None)
-        return self.add(Step(VIRTUAL, instruction), tested)
+        return self.add(ExpectedLaunch(VIRTUAL, instruction), tested)
 
     def conditional(self, thunk: Thunk, before: list[tuple[int, float]]) -> list[tuple[int, float]]:
         self.has_readback = True
-        chosen = self.add(Step(READBACK, thunk.instruction), before)
+        chosen = self.add(ExpectedLaunch(READBACK, thunk.instruction), before)
         exits: list[tuple[int, float]] = []
         for _, branch in thunk.branches:
             exits += [e for e in self.sequence(branch, chosen, None) if e not in exits]

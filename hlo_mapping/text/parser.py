@@ -16,7 +16,7 @@ from hlo_mapping.text import slow_path
 from hlo_mapping.text.calls import check_depth
 from hlo_mapping.text.lexer import ATTRIBUTE, CLOSER, COMPUTATION, INSTRUCTION, OPERAND, SIGNATURE
 from hlo_mapping.text.shapes import read_shape
-from hlo_mapping.text.source import Source
+from hlo_mapping.text.source import SourceText
 from hlo_mapping.text.tables import TITLES, Frame, read_frames
 
 _HEADER = re.compile(r"(?:\s++|//[^\n]*+\n)*+HloModule ([^\s,]+)")
@@ -29,7 +29,7 @@ LITERAL_OPCODES = frozenset({"constant", "parameter"})
 
 def parse_module(text: str, source: str = "<text>") -> Module:
     """Read the text of one HLO module; `source` names it in errors. HloSyntaxError says where the text is wrong, and how."""
-    whole = Source(text.replace("\r\n", "\n"), source)
+    whole = SourceText(text.replace("\r\n", "\n"), source)
     try:
         return _Parser(whole).module()
     except RecursionError:
@@ -41,7 +41,7 @@ def parse_module(text: str, source: str = "<text>") -> Module:
 class _Parser:
     """The state of one reading: what is shared between instructions, so that equal parts are read once."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceText) -> None:
         self.source = source
         self.text = source.text
         self.frames: dict[int, Frame] = {}

@@ -6,7 +6,7 @@ import re
 
 from hlo_mapping.errors import HloSyntaxError
 from hlo_mapping.shape import Layout, Shape
-from hlo_mapping.text.source import Source
+from hlo_mapping.text.source import SourceText
 
 _ARRAY = re.compile(r"([a-z]\w*)\[([^\[\]]*)\](?:\{([^{}]*)\})?")
 _DIMENSION = re.compile(r"(<=)?(\d+)|\?")
@@ -16,14 +16,14 @@ _PLAIN = re.compile(r"\d++(?:\s*+,\s*+\d++)*+")
 
 def parse_shape(text: str, source: str = "<shape>") -> Shape:
     """Read one shape; HloSyntaxError where `text` is not one, or holds more."""
-    whole = Source(text, source)
+    whole = SourceText(text, source)
     shape, end = read_shape(whole, 0)
     if text[end:].strip():
         raise whole.error("expected nothing after the shape", end, len(text))
     return shape
 
 
-def read_shape(source: Source, start: int) -> tuple[Shape, int]:
+def read_shape(source: SourceText, start: int) -> tuple[Shape, int]:
     """Read the shape that stands at `start`; the offset after it comes with it."""
     text = source.text
     start = _skip(text, start)
@@ -40,7 +40,7 @@ def read_shape(source: Source, start: int) -> tuple[Shape, int]:
     return Shape(kind, dimensions, _read_layout(source, layout, found.start(3)), (), dynamic), found.end()
 
 
-def _read_tuple(source: Source, start: int) -> tuple[Shape, int]:
+def _read_tuple(source: SourceText, start: int) -> tuple[Shape, int]:
     elements: list[Shape] = []
     at = _skip(source.text, start + 1)
     while not source.text.startswith(")", at):
@@ -54,7 +54,7 @@ def _read_tuple(source: Source, start: int) -> tuple[Shape, int]:
     return Shape("tuple", elements=tuple(elements)), at + 1
 
 
-def _read_dimensions(source: Source, sizes: str, at: int) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+def _read_dimensions(source: SourceText, sizes: str, at: int) -> tuple[tuple[int, ...], tuple[bool, ...]]:
     if not sizes:
         return (), ()
     if _PLAIN.fullmatch(sizes):
@@ -66,7 +66,7 @@ def _read_dimensions(source: Source, sizes: str, at: int) -> tuple[tuple[int, ..
     return tuple(int(m[2]) if m[2] else -1 for m in matches), tuple(m[1] is not None or m[2] is None for m in matches)
 
 
-def _read_layout(source: Source, layout: str | None, at: int) -> Layout | None:
+def _read_layout(source: SourceText, layout: str | None, at: int) -> Layout | None:
     if layout is None:
         return None
     order, _, annotations = layout.partition(":")
@@ -80,7 +80,7 @@ def _skip(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _expect(source: Source, at: int, what: str) -> int:
+def _expect(source: SourceText, at: int, what: str) -> int:
     at = _skip(source.text, at)
     if not source.text.startswith(what, at):
         raise source.error(f"expected '{what}'", at)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hlo_mapping.errors import HloSyntaxError
 from hlo_mapping.text.lexer import INSTRUCTION, NAME, closing, string_end
 from hlo_mapping.text.shapes import read_shape
-from hlo_mapping.text.source import Source
+from hlo_mapping.text.source import SourceText
 
 _NAME = re.compile(rf"%?({NAME})")
 _OPCODE = re.compile(r"[a-zA-Z][\w\-]*")
@@ -35,7 +35,7 @@ class Head:
     end: int
 
 
-def instruction_head(source: Source, at: int) -> Head:
+def instruction_head(source: SourceText, at: int) -> Head:
     """Read an instruction's head, or raise what is wrong with it."""
     text = source.text
     at += len(text[at : at + 1000]) - len(text[at : at + 1000].lstrip(" \t"))
@@ -62,14 +62,14 @@ def instruction_head(source: Source, at: int) -> Head:
     return Head(is_root, name[1], text[shape_at:shape_end], shape_at, opcode[0], text[opcode.end() + 1 : end], opcode.end() + 1, end + 1)
 
 
-def _shape_end(source: Source, at: int, inside: str) -> int:
+def _shape_end(source: SourceText, at: int, inside: str) -> int:
     try:
         return read_shape(source, at)[1]
     except HloSyntaxError as error:
         raise _ended(source, at, inside) or error from None
 
 
-def signature_end(source: Source, head_at: int, at: int) -> int:
+def signature_end(source: SourceText, head_at: int, at: int) -> int:
     """The offset after the brace that opens a computation, whose signature at `at` may go over several lines."""
     text = source.text
     opening = _OPENING.match(text, at)
@@ -83,7 +83,7 @@ def signature_end(source: Source, head_at: int, at: int) -> int:
     return brace.end()
 
 
-def attribute(source: Source, at: int, is_header: bool = False) -> tuple[tuple[str, str], int]:
+def attribute(source: SourceText, at: int, is_header: bool = False) -> tuple[tuple[str, str], int]:
     """Read the `, name=value` at `at` and the offset after it, or raise what is wrong with it.
 
     Values in brackets may go over several lines, as XLA prints JSON that somebody wrote so and the tables of a module's header; but an
@@ -123,20 +123,20 @@ def _goes_too_far(text: str, start: int, end: int) -> bool:
     return _COMPUTATION_NEXT.match(text, end) is not None
 
 
-def _unexpected(source: Source, at: int, inside: str, message: str) -> HloSyntaxError:
+def _unexpected(source: SourceText, at: int, inside: str, message: str) -> HloSyntaxError:
     return _ended(source, at, inside) or source.error(message, at)
 
 
-def _ended(source: Source, at: int, inside: str) -> HloSyntaxError | None:
+def _ended(source: SourceText, at: int, inside: str) -> HloSyntaxError | None:
     """The error for text that ends on the line at `at`, without a newline; None where it goes on."""
     return source.truncated(inside) if source.text.find("\n", at) < 0 else None
 
 
-def _unclosed(source: Source, at: int, close: str, inside: str) -> HloSyntaxError:
+def _unclosed(source: SourceText, at: int, close: str, inside: str) -> HloSyntaxError:
     return _ended(source, at, inside) or source.error(f"'{source.text[at]}' is not closed: expected '{close}' before the line ends", at)
 
 
-def header_error(source: Source) -> HloSyntaxError:
+def header_error(source: SourceText) -> HloSyntaxError:
     """The error for text that does not begin with a module's header."""
     text = source.text
     if not text.strip():
@@ -147,14 +147,14 @@ def header_error(source: Source) -> HloSyntaxError:
     return source.error("expected 'HloModule NAME' at the start of the text", start)
 
 
-def parameter_number(source: Source, head: Head) -> int:
+def parameter_number(source: SourceText, head: Head) -> int:
     """The number in a parameter's parentheses."""
     if not head.arguments.isdecimal():
         raise source.error("expected a parameter number", head.arguments_at, head.arguments_at + len(head.arguments))
     return int(head.arguments)
 
 
-def operand_error(source: Source, arguments: str, at: int, done: int) -> HloSyntaxError:
+def operand_error(source: SourceText, arguments: str, at: int, done: int) -> HloSyntaxError:
     """The error for the operand at `done` of a list that starts at `at` and that no pattern fits."""
     lead = len(arguments[done:]) - len(arguments[done:].lstrip())
     end = arguments.find(",", done + 1)
@@ -162,7 +162,7 @@ def operand_error(source: Source, arguments: str, at: int, done: int) -> HloSynt
     return source.error("expected an operand such as '%name', '%tuple#1' or 'f32[8]{0} %name'", at + done + lead, at + stop)
 
 
-def name_error(source: Source, line_at: int, name: str, message: str, after: str = "") -> HloSyntaxError:
+def name_error(source: SourceText, line_at: int, name: str, message: str, after: str = "") -> HloSyntaxError:
     """An error about a name that stands in the instruction at `line_at`, past the first `after`."""
     start = source.text.find(after, line_at) if after else line_at
     found = re.compile(rf"(?<![\w.\-]){re.escape(name)}(?![\w.\-])").search(source.text, start)
@@ -170,7 +170,7 @@ def name_error(source: Source, line_at: int, name: str, message: str, after: str
     return source.error(message.format(name), at, at + len(name))
 
 
-def computation_error(source: Source, at: int) -> HloSyntaxError:
+def computation_error(source: SourceText, at: int) -> HloSyntaxError:
     """The error for a line that opens no computation where one should stand."""
     if source.text.startswith("}", at):
         return source.error("'}' closes nothing: expected a computation such as '%name (p: f32[8]) -> f32[8] {'", at)
@@ -179,6 +179,6 @@ def computation_error(source: Source, at: int) -> HloSyntaxError:
     )
 
 
-def line_error(source: Source, at: int) -> HloSyntaxError:
+def line_error(source: SourceText, at: int) -> HloSyntaxError:
     """The error for text that follows a finished instruction or header."""
     return source.error("expected ', name=value' or the end of the line", at)

@@ -11,7 +11,7 @@ EXCERPT_COLUMNS = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceText:
     """Text and the name of the file it came from. Offsets are characters; lines and columns count from 1."""
 
     text: str = field(repr=False)

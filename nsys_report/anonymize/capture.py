@@ -60,7 +60,7 @@ _OVERHEAD = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class NameMap:
     """What a copy calls things: the new names of modules by the old ones, and what renames the rest as in the dump."""
 
     modules: Mapping[str, str]
@@ -81,7 +81,7 @@ class Removed:
     """Kernel names that neither XLA nor a known library gives, which are numbered instead."""
 
 
-def anonymous_capture(source: Source, target: Path, names: Names, window: tuple[int, int] | None) -> Removed:
+def anonymous_capture(source: Source, target: Path, names: NameMap, window: tuple[int, int] | None) -> Removed:
     """Writes an SQLite export; `names` are the new ones, `window` the times (ns) outside of which rows go."""
     strings = _Texts(Strings(source), names)
     taken, ranges, outside = set[str](), 0, 0
@@ -142,7 +142,7 @@ def _texts(spec: TableSpec, columns: dict[str, pa.Array]) -> dict[str, pa.Array]
 class _Texts:
     """The strings of a copy: which are referred to, what they become, and the ranges that stay."""
 
-    def __init__(self, strings: Strings, names: Names) -> None:
+    def __init__(self, strings: Strings, names: NameMap) -> None:
         self._strings, self._modules, self._names = strings, dict(names.modules), names
         self.written: dict[int, str] = {}
         self.numbered = 0

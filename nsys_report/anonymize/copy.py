@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from hlo_mapping import Renamer, anonymous_dump, index_dump, module_names
-from nsys_report.anonymize.capture import Names, Removed, anonymous_capture
+from nsys_report.anonymize.capture import NameMap, Removed, anonymous_capture
 from nsys_report.capture.stores import open_source
 from nsys_report.errors import InputError, UsageError
 from nsys_report.notebook import Analysis, analyze
@@ -32,7 +32,7 @@ def copy_without_names(
     window = _window(before, executions) if executions is not None else None
     index = index_dump(unpacked_dump(dump)) if dump is not None else None
     modules = module_names(index) if index is not None else {}
-    names = Names({old: old for old in modules} if keep_names else modules, Renamer(keep_names), keep_names)
+    names = NameMap({old: old for old in modules} if keep_names else modules, Renamer(keep_names), keep_names)
     try:
         out.mkdir(parents=True, exist_ok=True)
         with scratch_folder(out) as folder:

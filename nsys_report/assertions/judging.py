@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nsys_report.assertions.language import Assertion, Comparison, FindingIs, dimension_of
-from nsys_report.assertions.names import Names
+from nsys_report.assertions.language import Assertion, Bound, FindingIs, dimension_of
+from nsys_report.assertions.names import ReportNames
 from nsys_report.errors import UsageError
 from nsys_report.findings.slugs import DAMAGED, SLUGS
 from nsys_report.units import count, duration, phrase, share, size
@@ -25,12 +25,12 @@ class Answer:
     """The value in words."""
 
 
-def judge(names: Names, assertions: Sequence[Assertion], capture: str) -> tuple[Answer, ...]:
+def judge(names: ReportNames, assertions: Sequence[Assertion], capture: str) -> tuple[Answer, ...]:
     """Answers in the order of the assertions. Raises UsageError for a name that does not exist, whatever the others say."""
     return tuple(_answer(names, assertion, capture) for assertion in assertions)
 
 
-def _answer(names: Names, assertion: Assertion, capture: str) -> Answer:
+def _answer(names: ReportNames, assertion: Assertion, capture: str) -> Answer:
     claim = assertion.claim
     if isinstance(claim, FindingIs):
         return _finding(names, assertion, claim, capture)
@@ -39,14 +39,14 @@ def _answer(names: Names, assertion: Assertion, capture: str) -> Answer:
     return Answer(capture, assertion, holds, value, "unknown" if value is None else in_words(claim.quantity, value))
 
 
-def _figure(names: Names, assertion: Assertion, claim: Comparison) -> float | None:
+def _figure(names: ReportNames, assertion: Assertion, claim: Bound) -> float | None:
     try:
         return names.figure(claim.quantity, assertion.program)
     except UsageError as error:
         raise UsageError(f"the assertion {assertion.text!r}: {error.message}", error.hint, error.slug) from None
 
 
-def _finding(names: Names, assertion: Assertion, claim: FindingIs, capture: str) -> Answer:
+def _finding(names: ReportNames, assertion: Assertion, claim: FindingIs, capture: str) -> Answer:
     if claim.slug not in SLUGS and not claim.slug.startswith(DAMAGED):
         close = difflib.get_close_matches(claim.slug, SLUGS, 4, 0.4)
         hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(sorted(SLUGS))}"

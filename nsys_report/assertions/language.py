@@ -50,7 +50,7 @@ EXAMPLE = "for example 'host_gap_ns < 200us', 'weights.share_of_measured >= 0.9'
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Bound:
     """A figure against a number, in the figure's own unit."""
 
     quantity: str
@@ -75,7 +75,7 @@ class Assertion:
     """One assertion, as written and as understood; `program` is None for the only one, or for the capture."""
 
     text: str
-    claim: Comparison | FindingIs
+    claim: Bound | FindingIs
     program: str | None = None
     name: str = ""
     """What a file of assertions calls it."""
@@ -100,7 +100,7 @@ def parse(text: str, name: str = "", program: str | None = None) -> Assertion:
     number = float(found["number"].replace(",", "").replace("_", "")) * UNITS[found["unit"]]
     quantity = re.sub(r"\s+", "", found["left"])
     _check_unit(text, quantity, found["unit"])
-    return Assertion(text.strip(), Comparison(quantity, found["sign"], number, found["unit"]), program, name)
+    return Assertion(text.strip(), Bound(quantity, found["sign"], number, found["unit"]), program, name)
 
 
 def dimension_of(quantity: str) -> str:

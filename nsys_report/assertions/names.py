@@ -27,7 +27,7 @@ Figure = float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ProgramFigures:
     """A program and its figures by name."""
 
     name: str
@@ -42,11 +42,11 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ReportNames:
     """Everything that can be named."""
 
     capture: Mapping[str, Figure]
-    programs: tuple[Program, ...]
+    programs: tuple[ProgramFigures, ...]
     findings: tuple[tuple[str, str | None], ...]
     """Slug and program of each finding."""
 
@@ -72,7 +72,7 @@ class Names:
         known = _without_value(quantity) | {**self.capture, **chosen.figures}
         return _named(known, quantity, chosen.label)
 
-    def program(self, wanted: str | None) -> Program:
+    def program(self, wanted: str | None) -> ProgramFigures:
         """The program of that name, name#number; without one the only main program."""
         if wanted is not None:
             found = [p for p in self.programs if wanted in (p.name, p.label)]
@@ -97,7 +97,7 @@ def _without_value(quantity: str) -> dict[str, Figure]:
     return {quantity: 0.0} if first == "budget" and column in CATEGORIES else {}
 
 
-def names_of(session: Session) -> Names:
+def names_of(session: Session) -> ReportNames:
     """What can be named in a session."""
     report = build_report([session], "", None)
     part = report.parts[0]
@@ -110,9 +110,9 @@ def names_of(session: Session) -> Names:
         figures = _program_figures(session, key) | {k: v for k, v in facts.get(label, {}).items() if v is not None}
         figures |= {k: _number(v) for k, v in record.items() if k not in ("hlo_module", "program_id")}
         instructions = {r["hlo_instruction"]: r for r in _rows(session.results.instructions, key) if r["hlo_instruction"]}
-        programs.append(Program(key[0] or "?", key[1], figures, instructions, key in main))
+        programs.append(ProgramFigures(key[0] or "?", key[1], figures, instructions, key in main))
     capture = {f.key: _number(f.value) for f in part.facts if not isinstance(f.value, str)}
-    return Names(capture, tuple(programs), tuple((f.slug, f.module) for f in part.findings))
+    return ReportNames(capture, tuple(programs), tuple((f.slug, f.module) for f in part.findings))
 
 
 def _program_figures(session: Session, key: tuple[str | None, int | None]) -> dict[str, Figure]:

@@ -21,7 +21,7 @@ from nsys_report.capture.arrays import (
     integers,
     lookup,
     nullable,
-    words,
+    word_column,
     words_by_value,
 )
 from nsys_report.capture.catalogue import COPY_KINDS, MEMORY_KINDS
@@ -56,7 +56,7 @@ def read_kernels(raw: Columns, strings: Strings) -> tuple[Columns, int]:
     if nameless:
         unnamed += pc.sum(pc.is_in(codes, value_set=pa.array(nameless, pa.int32()))).as_py() or 0
     columns: Columns = {
-        "name": words(codes, [known.get(i, f"kernel_{i}") for i in numbers]),
+        "name": word_column(codes, [known.get(i, f"kernel_{i}") for i in numbers]),
         "grid": words_by_value(raw.pop("grid"), _extent),
         "block": words_by_value(raw.pop("block"), _extent),
     }

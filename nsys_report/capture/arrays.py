@@ -106,8 +106,10 @@ def encode(values: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, list[object]]:
     return encoded.indices.cast(pa.int32()), encoded.dictionary.to_pylist()
 
 
-def words(codes: pa.Array, texts: Sequence[str | None]) -> pa.DictionaryArray:
-    """A WORD column from codes into texts; equal texts share one code, and a None text is a null value."""
+def word_column(codes: pa.Array | np.ndarray, texts: Sequence[str | None]) -> pa.DictionaryArray:
+    """A WORD column from codes into texts, of which -1 and null are null; equal texts share one code, and a None text is a null value."""
+    if isinstance(codes, np.ndarray):
+        codes = pa.array(codes.astype(np.int32, copy=False), mask=codes < 0)
     distinct = list(dict.fromkeys(t for t in texts if t is not None))
     if len(distinct) != len(texts):
         place = {t: i for i, t in enumerate(distinct)}
@@ -127,7 +129,7 @@ def words_by_value(values: pa.ChunkedArray | pa.Array, text: Mapping[int, str] |
     """A WORD column from integers; a number that the mapping lacks is null."""
     codes, distinct = encode(values)
     lookup = text.get if isinstance(text, Mapping) else text
-    return words(codes, [lookup(int(v)) for v in distinct])  # type: ignore[call-overload]
+    return word_column(codes, [lookup(int(v)) for v in distinct])  # type: ignore[call-overload]
 
 
 def constant_word(text: str, rows: int) -> pa.DictionaryArray:

@@ -21,7 +21,7 @@ from nsys_report.capture.arrays import (
     integers,
     null_column,
     nullable,
-    words,
+    word_column,
     words_by_value,
 )
 from nsys_report.capture.catalogue import TableSpec, api_name, api_stem, resolve
@@ -94,7 +94,7 @@ def read_runtime(source: Source, strings: Strings) -> tuple[pa.Table, HostOmitte
         "thread": thread,
         "global_pid": process_of(thread),
         "correlation_id": raw.pop("correlationId"),
-        "name": words(codes, [api_name(known.get(int(i), f"call_{i}")) for i in ids if isinstance(i, int)]),
+        "name": word_column(codes, [api_name(known.get(int(i), f"call_{i}")) for i in ids if isinstance(i, int)]),
         "return_value": raw.pop("returnValue").cast(pa.int32(), safe=False),
     }
     table, repeated = without_repeats(arrange([columns], RUNTIME), CALL_KEYS)
@@ -158,7 +158,7 @@ def _texts(raw: dict[str, pa.Array], strings: Strings) -> pa.DictionaryArray:
     use_id = ((codes == blank) | (codes == -1)) & (integers(registered) >= 0)
     codes = np.where(use_id, integers(registered) + len(texts), codes)
     texts += [known.get(int(i)) for i in ids if isinstance(i, int)]
-    return words(nullable(codes.astype(np.int32), codes < 0, pa.int32()), texts)
+    return word_column(nullable(codes.astype(np.int32), codes < 0, pa.int32()), texts)
 
 
 def _domains(raw: dict[str, pa.Array], creations: dict[str, pa.Array], strings: Strings) -> pa.DictionaryArray:
@@ -177,7 +177,7 @@ def _domains(raw: dict[str, pa.Array], creations: dict[str, pa.Array], strings: 
     key = integers(domain_codes, -1) * width + integers(process_codes, 0)
     pairs = [(p, d) for d in domains for p in (processes or [None])]
     labels = [names.get((int(p), int(d))) if isinstance(p, int) and isinstance(d, int) else None for p, d in pairs]
-    return words(nullable(key.astype(np.int32), key < 0, pa.int32()), labels)
+    return word_column(nullable(key.astype(np.int32), key < 0, pa.int32()), labels)
 
 
 def read_graph_nodes(source: Source) -> pa.Table:
@@ -221,7 +221,7 @@ def read_synchronizations(source: Source, runtime: pa.Table) -> pa.Table:
     told = integers(flat(runtime.column("name")).indices)[at]
     by_name = np.array([c is not None for c in called], bool)[told] & ~missing
     codes = np.where(by_name, told, integers(stored) + len(called))
-    kind = words(pa.array(codes.astype(np.int32)), texts)
+    kind = word_column(pa.array(codes.astype(np.int32)), texts)
     new = {"thread": nullable(thread, missing, pa.int64()), "kind": kind}
     return pa.Table.from_arrays([new.get(f.name, table.column(f.name)) for f in SYNCHRONIZATIONS], schema=SYNCHRONIZATIONS)
 
@@ -251,12 +251,12 @@ def read_overhead(source: Source, strings: Strings) -> pa.Table:
             continue
         raw, _ = _possible(raw)
         codes, ids = encode(raw["nameId"])
-        name = words(codes, [strings.fetch([int(i)]).get(int(i)) if isinstance(i, int) else None for i in ids])
+        name = word_column(codes, [strings.fetch([int(i)]).get(int(i)) if isinstance(i, int) else None for i in ids])
         if name.null_count and "overheadType" in raw:
             name = words_by_value(raw["overheadType"], lambda k: catalogue.OVERHEAD_KINDS.get(k, "unknown"))
         sort = constant_word("profiler", len(name))
         if spec is catalogue.CUPTI_OVERHEAD:
-            sort = words(name.indices, [catalogue.overhead_sort(n) for n in name.dictionary.to_pylist()])
+            sort = word_column(name.indices, [catalogue.overhead_sort(n) for n in name.dictionary.to_pylist()])
             by_kind = words_by_value(raw["overheadType"], catalogue.OVERHEAD_SORTS)
             sort = pc.coalesce(by_kind.cast(pa.string()), sort.cast(pa.string())).dictionary_encode()
         thread = raw.pop("globalTid")
@@ -304,6 +304,6 @@ def read_diagnostics(source: Source) -> pa.Table:
         return empty(DIAGNOSTICS)
     codes, texts = encode(raw["text"])
     severity = words_by_value(raw["severity"], catalogue.SEVERITIES)
-    text = words(codes, [decode(t) if isinstance(t, bytes) else None for t in texts])
+    text = word_column(codes, [decode(t) if isinstance(t, bytes) else None for t in texts])
     arrays = [raw.pop("timestamp"), severity, text, raw.pop("globalPid")]
     return pa.Table.from_arrays(arrays, schema=DIAGNOSTICS).sort_by("timestamp_ns")

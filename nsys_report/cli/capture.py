@@ -17,9 +17,9 @@ from nsys_report.cli.report import output_options
 
 if TYPE_CHECKING:
     from nsys_report.notebook import Analysis
-    from nsys_report.profiling.command import Plan
+    from nsys_report.profiling.command import CapturePlan
     from nsys_report.profiling.record import Conditions
-    from nsys_report.profiling.run import Run
+    from nsys_report.profiling.run import ProfiledRun
     from nsys_report.reports.model import Notice
 
 EXAMPLES = """
@@ -78,7 +78,7 @@ def command(
     makes a capture of its own (with --keep: a folder for each), and rank 0 reports.
     """
     from nsys_report.nsys_tool import find_nsys
-    from nsys_report.profiling.command import Plan
+    from nsys_report.profiling.command import CapturePlan
     from nsys_report.profiling.environment import rank_of
     from nsys_report.profiling.record import prepare
     from nsys_report.profiling.window_spec import parse_window
@@ -90,7 +90,7 @@ def command(
     nsys = find_nsys(nsys_path)
     name = "capture" if rank is None else f"capture_rank{rank}"
     with _folder(keep, rank, dry_run) as folder:
-        plans = [Plan(nsys, program, spec, folder, name, traces, graph_mode, end_program)]
+        plans = [CapturePlan(nsys, program, spec, folder, name, traces, graph_mode, end_program)]
         if passes == "2":
             plans = [_in_pass(plans[0], folder / f"{mode}_pass", mode) for mode in ("node", "graph")]
         _announce(plans, dry_run)
@@ -103,7 +103,7 @@ def command(
         return 1 if any(run.exit_code for run in runs) else 0
 
 
-def _in_pass(plan: Plan, folder: Path, mode: Any) -> Plan:
+def _in_pass(plan: CapturePlan, folder: Path, mode: Any) -> CapturePlan:
     from dataclasses import replace
 
     return replace(plan, folder=folder, graph_mode=mode)
@@ -143,7 +143,7 @@ def _folder(keep: Path | None, rank: int | None, dry_run: bool) -> Iterator[Path
     yield folder
 
 
-def _announce(plans: list[Plan], to_stdout: bool) -> None:
+def _announce(plans: list[CapturePlan], to_stdout: bool) -> None:
     """The commands that run, with what they set, as a person could type them."""
     from nsys_report.profiling.environment import program_environment
 
@@ -156,7 +156,7 @@ def _announce(plans: list[Plan], to_stdout: bool) -> None:
             click.echo(f"{setting} {shlex.join(words)}" if "profile" in words[:2] else shlex.join(words), err=not to_stdout)
 
 
-def _run(plan: Plan, found: Conditions) -> Run:
+def _run(plan: CapturePlan, found: Conditions) -> ProfiledRun:
     from nsys_report.profiling.record import document, write
     from nsys_report.profiling.run import run
 
@@ -165,7 +165,7 @@ def _run(plan: Plan, found: Conditions) -> Run:
     return done
 
 
-def _report(runs: list[Run], found: Conditions, paths: Mapping[str, Path | None]) -> None:
+def _report(runs: list[ProfiledRun], found: Conditions, paths: Mapping[str, Path | None]) -> None:
     """The report of a run, with what is known of how it was made."""
     from nsys_report.cli.outputs import OUTPUTS, Finished
     from nsys_report.cli.report import deliver
@@ -184,14 +184,14 @@ def _report(runs: list[Run], found: Conditions, paths: Mapping[str, Path | None]
     _advise(runs[0], analyses[0])
 
 
-def _advise(run: Run, analysis: Analysis) -> None:
+def _advise(run: ProfiledRun, analysis: Analysis) -> None:
     """How to record steady steps alone, where the whole program was recorded."""
     busy = analysis.executions.groupby("hlo_module")["busy_time_ns"].sum()
     if run.plan.window.is_whole and len(busy):
         _say(f"the whole program was recorded; for steady steps alone: --window steps=20,skip=10,module={busy.idxmax()}")
 
 
-def _analyze(run: Run) -> Analysis:
+def _analyze(run: ProfiledRun) -> Analysis:
     from nsys_report.cli.progress import progress_line
     from nsys_report.notebook import analyze
 
@@ -200,7 +200,7 @@ def _analyze(run: Run) -> Analysis:
         return analyze(run.plan.export, dump, progress=progress)
 
 
-def _notices(runs: list[Run], found: Conditions) -> list[Notice]:
+def _notices(runs: list[ProfiledRun], found: Conditions) -> list[Notice]:
     from nsys_report.reports.model import Notice
     from nsys_report.reports.run_page import contended_notices
 

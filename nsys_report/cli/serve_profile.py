@@ -18,9 +18,9 @@ from nsys_report.cli.report import output_options
 
 if TYPE_CHECKING:
     from nsys_report.notebook import Analysis
-    from nsys_report.serving.calls import Joined
+    from nsys_report.serving.calls import JoinedCalls
     from nsys_report.serving.drivers import Driver
-    from nsys_report.serving.profile import Served, Session
+    from nsys_report.serving.profile import NsysSession, Served
     from nsys_report.serving.workloads import Workload
 
 EPILOG = """
@@ -131,7 +131,7 @@ def _fields(given: Any) -> dict[str, Any]:
 
 def _profile(
     chosen: Mapping[str, Any], workloads: list[Workload], folder: Path, nsys_path: Path | None, wait_s: float
-) -> tuple[Served, Analysis | None, Joined | None]:
+) -> tuple[Served, Analysis | None, JoinedCalls | None]:
     from dataclasses import replace
 
     from nsys_report.profiling.record import prepare
@@ -157,28 +157,34 @@ def _recorded(
     folder: Path,
     nsys_path: Path | None,
     wait_s: float,
-) -> tuple[Served, Analysis | None, Joined | None]:
+) -> tuple[Served, Analysis | None, JoinedCalls | None]:
     from nsys_report.nsys_tool import find_nsys
     from nsys_report.profiling.command import WITHOUT_NVTX
     from nsys_report.profiling.run import lost_strings
-    from nsys_report.serving.profile import Session
+    from nsys_report.serving.profile import NsysSession
 
     if not server:
         raise click.UsageError("--mode nsys starts the server itself: give --server COMMAND")
     nsys = find_nsys(nsys_path)
-    served, capture = _run_under(Session(nsys, folder / "capture"), driver, server, chosen, workloads, folder, wait_s)
+    served, capture = _run_under(NsysSession(nsys, folder / "capture"), driver, server, chosen, workloads, folder, wait_s)
     if lost_strings(capture):
         click.echo("nsys's importer stumbled over NVTX ranges and lost CUDA tables; serving once more without NVTX", err=True)
         shutil.rmtree(folder / "xla_dump")
         for log in folder.glob("program_*.json"):
             log.unlink()
-        served, capture = _run_under(Session(nsys, folder / "capture", WITHOUT_NVTX), driver, server, chosen, workloads, folder, 0.0)
+        served, capture = _run_under(NsysSession(nsys, folder / "capture", WITHOUT_NVTX), driver, server, chosen, workloads, folder, 0.0)
     analysis = _analyze(capture, folder / "xla_dump")
     return served, analysis, _join(capture, analysis, Path(chosen["timeline"])) if chosen["timeline"] else None
 
 
 def _run_under(
-    session: Session, driver: Driver, server: list[str], chosen: Mapping[str, Any], workloads: list[Workload], folder: Path, wait_s: float
+    session: NsysSession,
+    driver: Driver,
+    server: list[str],
+    chosen: Mapping[str, Any],
+    workloads: list[Workload],
+    folder: Path,
+    wait_s: float,
 ) -> tuple[Served, Path]:
     """One life of the server under nsys: what came of the load, and the export."""
     from dataclasses import replace
@@ -215,7 +221,7 @@ def _analyze(capture: Path, dump: Path | None) -> Analysis:
         return analyze(capture, dump if dump is not None and any(dump.iterdir()) else None, progress=progress)
 
 
-def _join(capture: Path, analysis: Analysis, timeline: Path) -> Joined:
+def _join(capture: Path, analysis: Analysis, timeline: Path) -> JoinedCalls:
     from nsys_report.capture.session import read_session_start
     from nsys_report.serving.calls import join_calls
     from nsys_report.serving.timeline import read_timeline
@@ -223,7 +229,7 @@ def _join(capture: Path, analysis: Analysis, timeline: Path) -> Joined:
     return join_calls(read_timeline(timeline), analysis.joined.executions, read_session_start(capture))
 
 
-def _deliver(served: Served, analysis: Analysis | None, joined: Joined | None, options: Mapping[str, Any]) -> None:
+def _deliver(served: Served, analysis: Analysis | None, joined: JoinedCalls | None, options: Mapping[str, Any]) -> None:
     """The page of the load, and the capture's own after it."""
     from nsys_report.cli.outputs import OUTPUTS, Finished
     from nsys_report.cli.report import deliver

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from hlo_mapping import InstructionPair, Work, pair_instructions
-from nsys_report.comparison.model import InstructionChange, Place, Quantity, Total
+from nsys_report.comparison.model import InstructionChange, QuantityChange, SidePlace, Total
 from nsys_report.comparison.noise import CONFIDENCE, judge
 from nsys_report.comparison.small import Learned, half_widths, learn
 from nsys_report.comparison.units import SideProgram
@@ -72,12 +72,12 @@ def _times(works: Sequence[Work], side: SideProgram) -> NDArray[np.int64]:
 
 def _quantity(
     n: int, rows: Sequence[Floats], medians: Sequence[Floats], half: float, learned: Learned, seen: tuple[bool, bool]
-) -> Quantity:
+) -> QuantityChange:
     """The verdict on a row; nothing is known of a side of which no kernel is on record."""
     ones, others = rows[0][n], rows[1][n]
     if not all(seen):
         one, other = (Total(int(r.sum()), len(r)) if known else None for r, known in zip((ones, others), seen, strict=True))
-        return Quantity("time_ns", one, other, verdict="unsure")
+        return QuantityChange("time_ns", one, other, verdict="unsure")
     difference = float(others.mean() - ones.mean())
     error = float(np.sqrt(sum(r.var(ddof=1) / len(r) if len(r) > 1 else 0.0 for r in (ones, others))))
     width = float(stats.norm.ppf(0.5 + CONFIDENCE / 2)) * error
@@ -85,7 +85,7 @@ def _quantity(
     verdict = judge(float(medians[1][n] - medians[0][n]), half, band, max(2 * band, float(learned.loose[n])))
     if np.array_equal(ones, others):
         verdict = "same"
-    return Quantity(
+    return QuantityChange(
         "time_ns",
         Total(int(ones.sum()), len(ones)),
         Total(int(others.sum()), len(others)),
@@ -99,15 +99,15 @@ def _quantity(
     )
 
 
-def _change(pair: InstructionPair, before: SideProgram, after: SideProgram, time: Quantity) -> InstructionChange:
+def _change(pair: InstructionPair, before: SideProgram, after: SideProgram, time: QuantityChange) -> InstructionChange:
     ones, others = (tuple(_place(w, side) for w in works) for works, side in ((pair.before, before), (pair.after, after)))
     return InstructionChange(ones, others, pair.change, pair.is_identical, pair.became, time)
 
 
-def _place(work: Work, side: SideProgram) -> Place:
+def _place(work: Work, side: SideProgram) -> SidePlace:
     row, fact = _row(work, side), side.fact(work.instruction)
     source = f"{fact['source_file']}:{fact['source_line']}" if fact.get("source_file") else None
-    return Place(
+    return SidePlace(
         work.instruction,
         work.kind,
         work.shape,

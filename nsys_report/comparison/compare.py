@@ -9,7 +9,7 @@ import numpy as np
 
 from hlo_mapping import pair_programs
 from nsys_report.comparison.changes import instruction_changes
-from nsys_report.comparison.model import Comparison, InstructionChange, Part, Place, ProgramChange, Rollup, Total
+from nsys_report.comparison.model import Comparison, InstructionChange, ProgramChange, Rollup, SidePlace, StepPart, Total
 from nsys_report.comparison.noise import Noise, quantity
 from nsys_report.comparison.setup import capture_setup, program_setup
 from nsys_report.comparison.side import program_samples
@@ -63,19 +63,19 @@ def _program(before: SideProgram | None, after: SideProgram | None, noise: Noise
     )
 
 
-def _parts(before: SideProgram, after: SideProgram, changes: Sequence[InstructionChange]) -> Iterator[Part]:
+def _parts(before: SideProgram, after: SideProgram, changes: Sequence[InstructionChange]) -> Iterator[StepPart]:
     """The parts of the mean step; each side's add up to its step exactly."""
     for change in changes:
         name = ", ".join(place.instruction for place in change.after or change.before)
         group = "unpaired" if change.change in ("new", "gone") else "instruction"
-        yield Part(group, name, _total(change.before, before.count), _total(change.after, after.count))
+        yield StepPart(group, name, _total(change.before, before.count), _total(change.after, after.count))
     for key in dict.fromkeys(key for side in (before, after) for samples in side.captures for key in samples.parts):
-        part = Part(*key, Total(before.part(key), before.count), Total(after.part(key), after.count))
+        part = StepPart(*key, Total(before.part(key), before.count), Total(after.part(key), after.count))
         if part.before.total or part.after.total:
             yield part
 
 
-def _total(places: Sequence[Place], count: int) -> Total:
+def _total(places: Sequence[SidePlace], count: int) -> Total:
     return Total(sum(place.time.total for place in places), count)
 
 

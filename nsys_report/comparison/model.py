@@ -28,7 +28,7 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
+class QuantityChange:
     """One figure before and after. `before`, `after`, `difference` are means; `low` and `high` bound the difference of the means.
 
     The verdict is drawn from the medians and from `noise_ns`, what two runs of one program may differ by; None where it cannot be drawn.
@@ -62,7 +62,7 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SidePlace:
     """One instruction of one side: what it is, and what it takes an execution."""
 
     instruction: str
@@ -84,12 +84,12 @@ class Place:
 class InstructionChange:
     """Instructions that do the same work before and after, with their time in an execution."""
 
-    before: tuple[Place, ...]
-    after: tuple[Place, ...]
+    before: tuple[SidePlace, ...]
+    after: tuple[SidePlace, ...]
     change: Change
     is_identical: bool
     became: str
-    time: Quantity
+    time: QuantityChange
 
 
 class _BeforeAndAfter:
@@ -106,7 +106,7 @@ class _BeforeAndAfter:
 
 
 @dataclass(frozen=True, slots=True)
-class Part(_BeforeAndAfter):
+class StepPart(_BeforeAndAfter):
     """A part of the mean step; the parts add up to it exactly. `group` is instruction, unpaired, overlap, or a category of the budget."""
 
     group: str
@@ -131,9 +131,9 @@ class ProgramChange:
 
     before: str | None
     after: str | None
-    quantities: tuple[Quantity, ...]
+    quantities: tuple[QuantityChange, ...]
     instructions: tuple[InstructionChange, ...] = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[StepPart, ...] = ()
     rollups: tuple[Rollup, ...] = ()
     setup: tuple[Setup, ...] = ()
     """What differs in the program: flags, shapes, types."""
@@ -152,7 +152,7 @@ class ProgramChange:
         found = self.quantity("kernel_time_ns")
         return sum(side.total for side in (found.before, found.after) if side is not None) if found is not None else 0
 
-    def quantity(self, key: str) -> Quantity | None:
+    def quantity(self, key: str) -> QuantityChange | None:
         return next((q for q in self.quantities if q.key == key), None)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from nsys_report.comparison.model import Quantity, Total, Verdict
+from nsys_report.comparison.model import QuantityChange, Total, Verdict
 
 Floats = NDArray[np.float64]
 
@@ -64,11 +64,11 @@ class Band:
     """Standard deviation between runs, ns."""
 
 
-def quantity(key: str, before: Sequence[Floats], after: Sequence[Floats], noise: Noise, kernels: float = 0.0) -> Quantity:
+def quantity(key: str, before: Sequence[Floats], after: Sequence[Floats], noise: Noise, kernels: float = 0.0) -> QuantityChange:
     """The figure `key`, of samples in ns by capture on each side, of which `kernels` ns are kernel time."""
     ones, others = _filled(before), _filled(after)
     if not ones or not others:
-        return Quantity(key, _total(before), _total(after), verdict="unsure")
+        return QuantityChange(key, _total(before), _total(after), verdict="unsure")
     pooled = np.concatenate(ones), np.concatenate(others)
     medians = float(np.median(pooled[0])), float(np.median(pooled[1]))
     low, high = _interval(*pooled)
@@ -81,7 +81,7 @@ def quantity(key: str, before: Sequence[Floats], after: Sequence[Floats], noise:
     elif verdict == "same" and not _tells(key, medians[1] - medians[0], medians[0], band, assumed):
         verdict = "unsure"
     needed = runs_that_tell(abs(medians[1] - medians[0]), band.spread, _small(medians[0])) if verdict == "unsure" else None
-    return Quantity(key, _total(ones), _total(others), low, high, verdict, *medians, band.half, band.origin, needed)
+    return QuantityChange(key, _total(ones), _total(others), low, high, verdict, *medians, band.half, band.origin, needed)
 
 
 def judge(difference: float, half: float, band: float, loose: float) -> Verdict:

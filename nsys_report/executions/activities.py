@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from hlo_mapping import ACTIVITIES, COSTS, JOIN, JOIN_METHODS, LAUNCHES, LaunchJoin
-from nsys_report.capture.arrays import nullable
+from nsys_report.capture.arrays import nullable, word_column
 
 _INSTRUCTION = pa.field("instruction_id", pa.int32())
 WITHOUT_COSTS = pa.schema([*ACTIVITIES, *JOIN, *LAUNCHES, _INSTRUCTION, pa.field("bears_cost", pa.bool_())])
@@ -23,8 +23,8 @@ def joined_activities(activities: pa.Table, join: LaunchJoin, execution_id: np.n
     columns["execution_id"] = nullable(execution_id, execution_id < 0, pa.int64())
     for name in ("hlo_module", "program_id"):
         columns[name] = take(executions[name], execution_id)
-    columns["hlo_instruction"] = words(join.instruction, [name for _, name in join.instructions])
-    columns["match_method"] = words(join.method, list(JOIN_METHODS))
+    columns["hlo_instruction"] = word_column(join.instruction, [name for _, name in join.instructions])
+    columns["match_method"] = word_column(join.method, list(JOIN_METHODS))
     columns["match_confidence"] = nullable(join.confidence, np.isnan(join.confidence), pa.float64())
     fact = fact_rows(join, facts)[join.instruction]
     # an annotated execution that the dump's program of that number does not fit has names from its ranges, but no facts
@@ -59,14 +59,6 @@ def fact_rows(join: LaunchJoin, facts: pa.Table) -> np.ndarray:
         for row, (number, name) in enumerate(zip(facts["program_id"].to_pylist(), facts["hlo_instruction"].to_pylist(), strict=True))
     }
     return np.array([known.get(key, -1) for key in join.instructions] + [-1], np.int64)
-
-
-def words(codes: np.ndarray, dictionary: list[str]) -> pa.DictionaryArray:
-    """A dictionary column from codes (-1 is null), whose words may repeat."""
-    distinct = {w: n for n, w in enumerate(dict.fromkeys(dictionary))}
-    lookup = np.array([distinct[w] for w in dictionary] + [-1], np.int32)
-    indices = lookup[codes]
-    return pa.DictionaryArray.from_arrays(nullable(indices, indices < 0, pa.int32()), pa.array(list(distinct), pa.string()))
 
 
 def take(column: pa.ChunkedArray, rows: np.ndarray, zero: np.ndarray | None = None) -> pa.Array:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsys_report.executions.runs import Runs
+from nsys_report.executions.runs import RowRuns
 
 HOST_FUNCTIONS = frozenset({"cuLaunchHostFunc", "cudaLaunchHostFunc", "cuStreamAddCallback", "cudaStreamAddCallback"})
 """Calls that put a host function on a stream. XLA's runtime makes one after the last launch of every execution, to free its buffers,
@@ -21,7 +21,7 @@ def host_functions_before(activities: pa.Table, runtime: pa.Table) -> np.ndarray
     calls = runtime.select(["start_ns", "thread"]).filter(names)
     begun, caller = calls["start_ns"].to_numpy(), calls["thread"].to_numpy()
     launches = [pc.fill_null(activities[name], null).to_numpy() for name, null in (("launch_thread", -1), ("launch_start_ns", 0))]
-    runs = Runs.of(*launches)
+    runs = RowRuns.of(*launches)
     thread, time = (column[runs.first] for column in launches)
     counts = np.zeros(len(thread), np.int64)
     for one in np.unique(caller).tolist():

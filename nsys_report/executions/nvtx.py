@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hlo_mapping import Annotations
-from nsys_report.executions.runs import Runs
+from nsys_report.executions.runs import RowRuns
 
 _MODULE = re.compile(r"XlaModule:#(?:.*,)?hlo_module=([^,#]+)")
 _PROGRAM = re.compile(r"program_id=(\d+)")
@@ -50,7 +50,7 @@ def annotate(activities: pa.Table, nvtx: pa.Table, dumped: Mapping[str, Sequence
     if not len(nvtx) or not modules.any():
         return ModuleRanges(Annotations.none(len(activities)), {})
     launches = [_int(activities, name) for name in ("launch_start_ns", "launch_thread", "device_id")]
-    runs = Runs.of(*launches)
+    runs = RowRuns.of(*launches)
     time, thread, device = (column[runs.first] for column in launches)
     known = nvtx["thread"].is_valid().to_numpy()  # of a range without a thread nobody knows what was launched in it
     starts, ends = _int(nvtx, "start_ns"), _int(nvtx, "end_ns", np.iinfo(np.int64).max)
@@ -70,7 +70,7 @@ def annotate(activities: pa.Table, nvtx: pa.Table, dumped: Mapping[str, Sequence
     return ModuleRanges(annotations, _count_modules(texts, idle))
 
 
-def _executions(runs: Runs, texts: _Words, around: np.ndarray, device: np.ndarray) -> Annotations:
+def _executions(runs: RowRuns, texts: _Words, around: np.ndarray, device: np.ndarray) -> Annotations:
     """Numbers the ranges that launched work, one for each device they launched on; `around` and `device` hold one value a run."""
     name, program = texts.modules()
     text = np.where(around >= 0, texts.codes[around], -1)

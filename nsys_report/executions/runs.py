@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class RowRuns:
     """Rows cut into runs: the first row of each, and how many rows it has."""
 
     first: NDArray[np.int64]
     length: NDArray[np.int64]
 
     @classmethod
-    def of(cls, *columns: NDArray[Any]) -> Runs:
+    def of(cls, *columns: NDArray[Any]) -> RowRuns:
         """The longest runs of rows that are the same in all columns."""
         begins = np.ones(len(columns[0]), np.bool_)
         if len(begins):

@@ -39,7 +39,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class Trend:
     """One figure of one case on one GPU, oldest first."""
 
     case: str
@@ -61,16 +61,16 @@ class Series:
         return f"{commits[0]}..{commits[1]}" if all(commits) and commits[0] != commits[1] else f"{before.recorded_at} – {first.recorded_at}"
 
 
-def series_of(history: Sequence[Record], cases: Sequence[str] = ()) -> tuple[Series, ...]:
+def series_of(history: Sequence[Record], cases: Sequence[str] = ()) -> tuple[Trend, ...]:
     """Every figure of every case, contended runs left out; `cases` narrows it."""
     keys = dict.fromkeys((r.case, r.gpu, r.source, name) for r in history for name in r.figures if not cases or r.case in cases)
     return tuple(_series(history, *key) for key in keys)
 
 
-def _series(history: Sequence[Record], case: str, gpu: str | None, source: str, figure: str) -> Series:
+def _series(history: Sequence[Record], case: str, gpu: str | None, source: str, figure: str) -> Trend:
     mine = tuple(r for r in history if (r.case, r.gpu, r.source) == (case, gpu, source) and figure in r.figures and not r.contended)
     values = tuple(r.figures[figure] for r in mine)
-    return Series(case, gpu, figure, mine, values, tuple(levels(values)))
+    return Trend(case, gpu, figure, mine, values, tuple(levels(values)))
 
 
 def levels(values: Sequence[float]) -> Iterator[Level]:

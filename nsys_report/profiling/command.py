@@ -17,7 +17,7 @@ WITHOUT_NVTX = "cuda"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CapturePlan:
     """One run of a program under nsys: what runs, what is recorded, where it goes."""
 
     nsys: Nsys
@@ -62,6 +62,6 @@ class Plan:
     def export_command(self) -> list[str]:
         return [self.nsys.path, "export", "--type=sqlite", "--force-overwrite=true", f"--output={self.export}", str(self.record)]
 
-    def without_nvtx(self, folder: Path) -> Plan:
+    def without_nvtx(self, folder: Path) -> CapturePlan:
         """The same run where NVTX is not traced."""
         return replace(self, traces=WITHOUT_NVTX, folder=folder)

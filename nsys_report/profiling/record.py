@@ -14,7 +14,7 @@ from typing import Any
 
 from nsys_report.profiling import gpu
 from nsys_report.profiling.gpu import Gauge, Idleness
-from nsys_report.profiling.run import Run
+from nsys_report.profiling.run import ProfiledRun
 
 FILE = "run.json"
 GIT_SECONDS = 10
@@ -54,7 +54,7 @@ def _commit() -> str | None:
     return done.stdout.strip() or None if done.returncode == 0 else None
 
 
-def document(run: Run, found: Conditions, flags: str) -> dict[str, Any]:
+def document(run: ProfiledRun, found: Conditions, flags: str) -> dict[str, Any]:
     """Everything of the run, also what names the machine: the file stays with who made it."""
     return {
         **surroundings(found),

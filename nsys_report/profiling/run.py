@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from nsys_report.errors import InputError
-from nsys_report.profiling.command import WITHOUT_NVTX, Plan
+from nsys_report.profiling.command import WITHOUT_NVTX, CapturePlan
 from nsys_report.profiling.environment import program_environment
 
 LOST_STRINGS = "Cannot find string for an exterior index"
@@ -24,17 +24,17 @@ LOG_LINES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ProfiledRun:
     """A run that gave a capture."""
 
-    plan: Plan
+    plan: CapturePlan
     exit_code: int
     program: Mapping[str, Any] = field(default_factory=dict)
     """What the hook saw in the program: compiles, cache hits, executions; empty where it was no Python program with JAX."""
     remarks: tuple[str, ...] = ()
 
 
-def run(plan: Plan, base: Mapping[str, str], say: Callable[[str], None]) -> Run:
+def run(plan: CapturePlan, base: Mapping[str, str], say: Callable[[str], None]) -> ProfiledRun:
     """Profiles, exports and checks; repeats without NVTX where its ranges made the importer lose the CUDA tables.
 
     Raises InputError saying at which step it failed, with the end of what nsys said.
@@ -50,10 +50,10 @@ def run(plan: Plan, base: Mapping[str, str], say: Callable[[str], None]) -> Run:
     if second is None or _lost(second, said):
         raise _no_cuda(plan, said)
     remark = "nsys could not import this program's NVTX ranges, so it was run again without them; kernels were joined without XLA's ranges"
-    return Run(second.plan, second.exit_code, second.program, (*second.remarks, remark))
+    return ProfiledRun(second.plan, second.exit_code, second.program, (*second.remarks, remark))
 
 
-def _once(plan: Plan, base: Mapping[str, str], say: Callable[[str], None]) -> tuple[Run | None, str]:
+def _once(plan: CapturePlan, base: Mapping[str, str], say: Callable[[str], None]) -> tuple[ProfiledRun | None, str]:
     """One run and its export; None where nsys made no record. With what nsys and the program said."""
     plan.dump.mkdir(parents=True)
     log = plan.folder / "program_{pid}.json"
@@ -68,7 +68,7 @@ def _once(plan: Plan, base: Mapping[str, str], say: Callable[[str], None]) -> tu
         raise InputError(f"{plan.record}: nsys export failed with exit code {exported}", _end_of(heard), slug="export-failed")
     accepted = code == 0 or (plan.end_program and code in ENDED_BY_NSYS)
     remarks = () if accepted else (f"the program ended with exit code {code}",)
-    return Run(plan, 0 if accepted else code, program, remarks), said
+    return ProfiledRun(plan, 0 if accepted else code, program, remarks), said
 
 
 def _tee(command: list[str], environment: Mapping[str, str], log: Path, quiet: bool = False) -> tuple[int, str]:
@@ -106,7 +106,7 @@ def _program(folder: Path) -> dict[str, Any]:
     return max(found, key=lambda d: (sum(d.get("executions", {}).values()), d.get("compiles", 0)), default={})
 
 
-def _lost(found: Run, said: str) -> bool:
+def _lost(found: ProfiledRun, said: str) -> bool:
     """Whether the export holds nothing of CUDA, or less than was recorded."""
     from nsys_report.capture import check_capture
 
@@ -129,12 +129,12 @@ def lost_strings(export: Path) -> bool:
         source.close()
 
 
-def _no_cuda(plan: Plan, said: str) -> InputError:
+def _no_cuda(plan: CapturePlan, said: str) -> InputError:
     hint = "did GPU work run inside the window? nsys said last:\n" + _end_of(said)
     return InputError(f"{plan.record}: the capture holds nothing of CUDA", hint, slug="capture-no-cuda")
 
 
-def _no_record(plan: Plan, base: Mapping[str, str], said: str) -> InputError:
+def _no_record(plan: CapturePlan, base: Mapping[str, str], said: str) -> InputError:
     """Why nsys made no .nsys-rep."""
     if (plan.folder / f"{plan.name}.qdstrm").exists():
         missing = ", ".join(plan.nsys.missing_libraries()) or "a shared library such as libdw.so.1"

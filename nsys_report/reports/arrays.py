@@ -19,7 +19,7 @@ def ints(table: pa.Table, name: str) -> NDArray[np.int64]:
     return np.asarray((pc.fill_null(column, NONE) if column.null_count else column).to_numpy(), np.int64)
 
 
-def words(table: pa.Table, name: str) -> list[str | None]:
+def plain_words(table: pa.Table, name: str) -> list[str | None]:
     """A word column as plain strings; of a long table see codes."""
     return table[name].cast(pa.string()).to_pylist()
 

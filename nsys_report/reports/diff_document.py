@@ -10,7 +10,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from nsys_report.comparison.model import Comparison, InstructionChange, Part, Place, ProgramChange, Quantity, Rollup, Setup, Total
+from nsys_report.comparison.model import (
+    Comparison,
+    InstructionChange,
+    ProgramChange,
+    QuantityChange,
+    Rollup,
+    Setup,
+    SidePlace,
+    StepPart,
+    Total,
+)
 
 FORMAT_VERSION = 1
 
@@ -53,7 +63,7 @@ def _program(p: ProgramChange) -> dict[str, Any]:
     }
 
 
-def quantity(q: Quantity) -> dict[str, Any]:
+def quantity(q: QuantityChange) -> dict[str, Any]:
     """One quantity; a side that does not have it is null."""
     return {
         "before": q.before.mean if q.before else None,
@@ -76,7 +86,7 @@ def _total(total: Total | None) -> dict[str, int] | None:
     return {"total": total.total, "count": total.count} if total is not None else None
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: StepPart) -> dict[str, Any]:
     return {
         "group": part.group,
         "name": part.name,
@@ -104,12 +114,12 @@ def _instruction(program: int, c: InstructionChange) -> dict[str, Any]:
     }
 
 
-def _names(places: tuple[Place, ...]) -> str | list[str] | None:
+def _names(places: tuple[SidePlace, ...]) -> str | list[str] | None:
     names = [p.instruction for p in places]
     return names if len(names) > 1 else names[0] if names else None
 
 
-def _place(p: Place) -> dict[str, Any]:
+def _place(p: SidePlace) -> dict[str, Any]:
     return {
         "instruction": p.instruction,
         "kind": p.kind,

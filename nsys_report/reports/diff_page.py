@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nsys_report.comparison import model
-from nsys_report.comparison.model import Comparison, InstructionChange, ProgramChange, Quantity, Setup
+from nsys_report.comparison.model import Comparison, InstructionChange, ProgramChange, QuantityChange, Setup
 from nsys_report.reports.model import Column, Notice, Part, Report, Row, Section, Table
 from nsys_report.units import change, change_share, duration, things
 
@@ -51,7 +51,7 @@ def headline(comparison: Comparison) -> str:
     return "; ".join(said)
 
 
-def quantity_words(q: Quantity) -> str:
+def quantity_words(q: QuantityChange) -> str:
     """A verdict in words, such as `slower by 194 µs (+35.1 %)`."""
     size = change(q.difference or 0.0) + (f", {change_share(q.relative)}" if q.relative is not None else "")
     more = f"; {q.runs_needed} captures a side would" if q.runs_needed and q.verdict == "unsure" else ""
@@ -167,18 +167,18 @@ def _parts_table(program: ProgramChange) -> Table:
     )
 
 
-def part_words(part: model.Part) -> str:
+def part_words(part: model.StepPart) -> str:
     """A part's name in words: instructions keep their names, causes and categories lose their underscores."""
     return part.name if part.group in ("instruction", "unpaired") else part.name.replace("_", " ")
 
 
-def waterfall(program: ProgramChange, most: int = TOP_PARTS) -> list[model.Part]:
+def waterfall(program: ProgramChange, most: int = TOP_PARTS) -> list[model.StepPart]:
     """The largest parts by difference, the rest of each group in one."""
     parts = sorted(program.parts, key=lambda p: -abs(p.difference))
     return [*parts[:most], *_rest(parts[most:])]
 
 
-def _rest(parts: list[model.Part]) -> Iterator[model.Part]:
+def _rest(parts: list[model.StepPart]) -> Iterator[model.StepPart]:
     kinds = [("instruction", "other instructions"), ("unpaired", "other instructions of one side only")]
     groups = {g for g, _ in kinds}
     for name, members in (
@@ -188,7 +188,7 @@ def _rest(parts: list[model.Part]) -> Iterator[model.Part]:
         if members:
             sides = [[p.before for p in members], [p.after for p in members]]
             before, after = (model.Total(sum(t.total for t in side), side[0].count) for side in sides)
-            yield model.Part("rest", f"{name} ({len(members)})", before, after)
+            yield model.StepPart("rest", f"{name} ({len(members)})", before, after)
 
 
 def _instructions_table(program: ProgramChange, top: int | None) -> Table:

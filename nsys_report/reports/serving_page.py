@@ -10,9 +10,9 @@ from nsys_report.fact import Fact
 from nsys_report.profiling.record import shown_surroundings, surroundings
 from nsys_report.reports.model import Column, Notice, Part, Row, Section, Table
 from nsys_report.reports.run_page import contended_notices, slug_of
-from nsys_report.serving.calls import CallParts, Joined
+from nsys_report.serving.calls import CallParts, JoinedCalls
 from nsys_report.serving.findings import serving_findings
-from nsys_report.serving.load import Figures, ServerTimes
+from nsys_report.serving.load import LoadFigures, ServerTimes
 from nsys_report.serving.profile import Served
 from nsys_report.units import count, duration
 
@@ -78,7 +78,7 @@ TRACING = {
 }
 
 
-def serving_part(served: Served, joined: Joined | None, floor_tokens_per_s: float | None) -> Part:
+def serving_part(served: Served, joined: JoinedCalls | None, floor_tokens_per_s: float | None) -> Part:
     """One part of a report, from what was measured."""
     measured = served.measured
     sections = [_load(measured, floor_tokens_per_s, TRACING[served.tracing])] if measured else []
@@ -104,7 +104,7 @@ def serving_part(served: Served, joined: Joined | None, floor_tokens_per_s: floa
     return Part("served", headline, notices=tuple(failures), findings=found, sections=tuple(sections))
 
 
-def _load(measured: Sequence[Figures], floor: float | None, tracing: Sequence[str]) -> Section:
+def _load(measured: Sequence[LoadFigures], floor: float | None, tracing: Sequence[str]) -> Section:
     rows = [
         Row(
             (
@@ -155,7 +155,7 @@ def _server(server: Mapping[str, ServerTimes | None]) -> Section:
     return Section("server", "What the server counted", lines, tables=(Table("server", "Server", SERVER, tuple(rows)),))
 
 
-def _calls(joined: Joined) -> Section:
+def _calls(joined: JoinedCalls) -> Section:
     error = "unknown: no execution lies within a call" if joined.error_ns is None else f"{duration(joined.error_ns)} at most"
     moved = f", after moving the log by {duration(joined.shift_ns)}" if joined.shift_ns else ""
     lines = (

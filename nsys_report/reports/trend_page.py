@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nsys_report.history.trend import Level, Series
+from nsys_report.history.trend import Level, Trend
 from nsys_report.reports.history_page import SHOWN, in_words
 from nsys_report.reports.model import Column, Row, Section, Table
 from nsys_report.units import change_share, things
@@ -13,12 +13,12 @@ from nsys_report.units import change_share, things
 WIDTH, HEIGHT, PAD = 1000.0, 130.0, 8.0
 
 
-def main_series(series: Sequence[Series], in_full: bool) -> tuple[Series, ...]:
+def main_series(series: Sequence[Trend], in_full: bool) -> tuple[Trend, ...]:
     """Steps, kernel time and host gaps, and whatever changed its level; in full all."""
     return tuple(s for s in series if in_full or s.figure.rpartition(":")[2] in SHOWN or s.changes)
 
 
-def trend_section(series: Sequence[Series]) -> Section:
+def trend_section(series: Sequence[Trend]) -> Section:
     """A row for each figure: its last level, and when that began."""
     columns = (
         Column("case", "case", "name"),
@@ -36,7 +36,7 @@ def trend_section(series: Sequence[Series]) -> Section:
     return Section("trend", "Trend", (line,), tables=(Table("trend", "Levels", columns, rows),))
 
 
-def _row(s: Series) -> Row:
+def _row(s: Trend) -> Row:
     first, last = s.levels[0], s.levels[-1]
     since = s.since(last) if s.changes else None
     words = [in_words(s.figure, level.median) for level in (first, last)]
@@ -57,7 +57,7 @@ class Chart:
     top: str
 
 
-def chart(s: Series) -> Chart:
+def chart(s: Trend) -> Chart:
     """A series to draw; the scale starts at 0."""
     most = max(s.values) * 1.08 or 1.0
     step = (WIDTH - 2 * PAD) / max(len(s.values) - 1, 1)
@@ -75,11 +75,11 @@ def chart(s: Series) -> Chart:
     return Chart(f"{s.case}: {s.figure}" + (f" on {s.gpu}" if s.gpu else ""), said, points, lines, marks, in_words(s.figure, most) or "")
 
 
-def _point(s: Series, place: int) -> str:
+def _point(s: Trend, place: int) -> str:
     r = s.records[place]
     told = ", ".join(f"{k} {v}" for k, v in r.environment.items())
     return f"{in_words(s.figure, s.values[place])}, {r.recorded_at}" + (f", {told}" if told else "")
 
 
-def _mark(s: Series, level: Level) -> str:
+def _mark(s: Trend, level: Level) -> str:
     return f"{change_share(level.change or 0.0)} to {in_words(s.figure, level.median)}, within {s.since(level)}"

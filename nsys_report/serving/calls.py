@@ -12,7 +12,7 @@ import pyarrow as pa
 from nsys_report.analysis.arrays.intervals import union, union_length, within
 from nsys_report.capture.session import SessionStart
 from nsys_report.errors import InputError
-from nsys_report.serving.timeline import Call, Timeline
+from nsys_report.serving.timeline import Call, CallLog
 
 Ints = npt.NDArray[np.int64]
 
@@ -62,7 +62,7 @@ class CallParts:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinedCalls:
     """Every call that the capture's window holds whole. `error_ns` is by how far the two clocks may be apart at most.
 
     It is half the room that the executions leave: none may begin before its call has started or end after it has finished.
@@ -78,7 +78,7 @@ class Joined:
     error_ns: float | None
 
 
-def join_calls(timeline: Timeline, executions: pa.Table, session: SessionStart) -> Joined:
+def join_calls(timeline: CallLog, executions: pa.Table, session: SessionStart) -> JoinedCalls:
     """Lays calls over executions (nsys_report.columns.EXECUTION_TABLE). Raises InputError where the capture names no session start."""
     zero = session.realtime_ns if timeline.clock == "realtime" else session.monotonic_ns
     if zero is None:
@@ -88,7 +88,7 @@ def join_calls(timeline: Timeline, executions: pa.Table, session: SessionStart) 
     order = np.argsort(starts, kind="stable")
     starts, ends, ids = starts[order], ends[order], ids[order]
     if not len(starts):
-        return Joined((), len(timeline.calls), 0, 0, None)
+        return JoinedCalls((), len(timeline.calls), 0, 0, None)
     started = np.array([c.started_ns for c in timeline.calls], np.int64) - zero
     finished = np.array([c.finished_ns for c in timeline.calls], np.int64) - zero
     shift, error = _tie(started, finished, starts, ends)
@@ -99,7 +99,7 @@ def join_calls(timeline: Timeline, executions: pa.Table, session: SessionStart) 
         if there
     ]
     shared = _depth(started + shift, finished + shift, starts) > 1
-    return Joined(tuple(parts), int((~inside).sum()), int(shared.sum()), shift, error)
+    return JoinedCalls(tuple(parts), int((~inside).sum()), int(shared.sum()), shift, error)
 
 
 def _depth(started: Ints, finished: Ints, times: Ints) -> Ints:

@@ -25,7 +25,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class LoadFigures:
     """What a workload's clients saw. Tokens a second are those of all streams from the first request to the last token."""
 
     workload: Workload
@@ -79,13 +79,13 @@ def run_workload(driver: Driver, workload: Workload) -> list[Request]:
         return [request for requests in pool.map(client, range(workload.streams)) for request in requests]
 
 
-def figures(workload: Workload, runs: Sequence[Sequence[Request]]) -> Figures:
+def figures(workload: Workload, runs: Sequence[Sequence[Request]]) -> LoadFigures:
     """Sums and spreads of the requests that succeeded, of all runs together; failed ones are counted, and the first few quoted."""
     requests = [request for run in runs for request in run]
     good = [r for r in requests if _is_good(r)]
     gaps = [gap for r in good for gap in np.diff(r.arrivals_ns).tolist()]
     wall = sum(_wall([r for r in run if _is_good(r)]) for run in runs)
-    return Figures(
+    return LoadFigures(
         workload,
         len(requests),
         len(requests) - len(good),

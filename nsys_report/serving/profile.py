@@ -13,7 +13,7 @@ from nsys_report.errors import InputError
 from nsys_report.nsys_tool import Nsys
 from nsys_report.profiling.record import Conditions
 from nsys_report.serving.drivers import Driver
-from nsys_report.serving.load import Figures, ServerTimes, figures, run_workload, server_times
+from nsys_report.serving.load import LoadFigures, ServerTimes, figures, run_workload, server_times
 from nsys_report.serving.server import running_server, wait_until_ready
 from nsys_report.serving.workloads import Workload
 
@@ -26,7 +26,7 @@ STOP_SECONDS = 600
 class Served:
     """What came of each workload."""
 
-    measured: tuple[Figures, ...]
+    measured: tuple[LoadFigures, ...]
     server: Mapping[str, ServerTimes | None]
     tracing: Literal["", "idle", "recording"] = ""
     """What nsys did to the server while it was measured: nothing, waited to record, or recorded."""
@@ -35,7 +35,7 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class NsysSession:
     """An nsys session around a server that starts without recording, and records while it is told to."""
 
     nsys: Nsys
@@ -77,7 +77,7 @@ class Session:
 
 @contextmanager
 def serving(
-    driver: Driver, command: Sequence[str], environment: Mapping[str, str], log: Path, limit_s: float, session: Session | None
+    driver: Driver, command: Sequence[str], environment: Mapping[str, str], log: Path, limit_s: float, session: NsysSession | None
 ) -> Iterator[None]:
     """The server while it runs, under nsys where there is a session; without a command one that runs already."""
     if not command:
@@ -116,7 +116,7 @@ def load_recorded(driver: Driver, workloads: Sequence[Workload], repeats: int, r
     return Served(measured, {}, "idle" if repeats > 1 else "recording")
 
 
-def export(session: Session) -> Path:
+def export(session: NsysSession) -> Path:
     """The session's record as SQLite. Raises InputError where there is none, or it cannot be exported."""
     record, target = session.record.with_suffix(".nsys-rep"), session.record.with_suffix(".sqlite")
     if not record.exists():

@@ -37,7 +37,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class CallLog:
     """Calls in order of their start, and the clock that all of them go by."""
 
     calls: tuple[Call, ...]
@@ -46,7 +46,7 @@ class Timeline:
     """Lines that are no calls."""
 
 
-def read_timeline(path: Path) -> Timeline:
+def read_timeline(path: Path) -> CallLog:
     """Reads a log. Raises InputError where no line of it is a call, or where its calls go by several clocks."""
     try:
         lines = path.read_bytes().replace(b"\0", b"").decode(errors="replace").splitlines()
@@ -62,7 +62,7 @@ def read_timeline(path: Path) -> Timeline:
             f"{path}: its calls go by several clocks: {', '.join(sorted(clocks))}", "write one log for each", slug="timeline-clocks"
         )
     ordered = sorted((call for call, _ in calls), key=lambda call: (call.started_ns, call.number))
-    return Timeline(tuple(ordered), clocks.pop(), len(found) - len(calls))
+    return CallLog(tuple(ordered), clocks.pop(), len(found) - len(calls))
 
 
 def _call(line: str) -> tuple[Call, Clock] | None:

@@ -11,7 +11,7 @@ from hlo_mapping.dump.program import Program
 from hlo_mapping.dump.thunks import Thunk
 from hlo_mapping.ir import Module
 from hlo_mapping.matching.automaton import Automaton
-from hlo_mapping.matching.beam import Cutter
+from hlo_mapping.matching.beam import StreamCutter
 from hlo_mapping.matching.schedule import build_schedule
 from hlo_mapping.matching.segments import Cut
 from hlo_mapping.matching.tokens import Token
@@ -76,5 +76,5 @@ def cut(
     alphabet, codes = tokens_of(launches)
     automata = [Automaton(build_schedule(p), alphabet) for p in programs]
     inside = np.zeros(len(codes), bool) if graph is None else np.array(graph, bool)
-    found = Cutter(automata).cut(codes, inside, None if fresh is None else np.array(fresh, bool))
+    found = StreamCutter(automata).cut(codes, inside, None if fresh is None else np.array(fresh, bool))
     return found, [(automata[s.program].schedule.name, s.start, s.end) for s in found.segments]

@@ -7,7 +7,7 @@ import pytest
 
 from hlo_mapping.dump.program import Program
 from hlo_mapping.matching.automaton import Automaton
-from hlo_mapping.matching.beam import Cutter
+from hlo_mapping.matching.beam import StreamCutter
 from hlo_mapping.matching.schedule import build_schedule
 from tests.hlo_mapping.hand_programs import call, copy, cut, kernel, nest, program, readback, tokens_of
 
@@ -208,7 +208,7 @@ def test_a_broken_off_execution_of_one_program_before_one_of_another() -> None:
 
 def test_settled_executions_are_copied_to_other_streams_too() -> None:
     alphabet, codes = tokens_of(RUN_A * 4 + RUN_B * 4)
-    cutter = Cutter([Automaton(build_schedule(p), alphabet) for p in (A, B)])
+    cutter = StreamCutter([Automaton(build_schedule(p), alphabet) for p in (A, B)])
     outside = np.zeros(len(codes), bool)
     once, again = cutter.cut(codes, outside), cutter.cut(codes, outside)
     assert once.segments == again.segments

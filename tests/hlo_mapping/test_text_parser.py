@@ -12,7 +12,7 @@ from hlo_mapping.text import slow_path
 from hlo_mapping.text.attributes import mlir_attributes
 from hlo_mapping.text.lexer import INSTRUCTION
 from hlo_mapping.text.parser import parse_module
-from hlo_mapping.text.source import Source
+from hlo_mapping.text.source import SourceText
 
 DIALECTS = Path(__file__).parents[2] / "fixtures" / "dialects"
 FILES = sorted(DIALECTS.glob("*/*optimizations.txt"))
@@ -52,7 +52,7 @@ def test_every_instruction_of_every_release_is_read(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES[::5], ids=lambda path: f"{path.parent.name}-{path.name[:24]}")
 def test_reading_step_by_step_finds_what_the_pattern_finds(path: Path) -> None:
     module = read(path)
-    source = Source(module.text, "again")
+    source = SourceText(module.text, "again")
     for instruction in (i for c in module.computations for i in c.instructions):
         head = slow_path.instruction_head(source, instruction.offset)
         found = INSTRUCTION.match(module.text, instruction.offset)

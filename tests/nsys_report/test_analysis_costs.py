@@ -15,7 +15,7 @@ from nsys_report.analysis.arrays.groups import coded_floats, dense_codes, dense_
 from nsys_report.analysis.arrays.quantiles import grouped_quantiles
 from nsys_report.analysis.arrays.view import make_view
 from nsys_report.analysis.roofline.costs import alike, costs_of
-from nsys_report.executions.runs import Runs
+from nsys_report.executions.runs import RowRuns
 from nsys_report.joined import Joined
 from tests.nsys_report.joined_samples import copy, fact, joined, kernel
 
@@ -102,7 +102,7 @@ def test_quantiles_within_groups_are_numpys(rows: list[tuple[int, int]], small: 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), max_size=20))
 def test_runs_of_neighbours_alike(rows: list[tuple[int, int]]) -> None:
     columns = [np.array([r[i] for r in rows], np.int64) for i in (0, 1)]
-    runs = Runs.of(*columns)
+    runs = RowRuns.of(*columns)
     assert runs.expand(columns[0][runs.first]).tolist() == columns[0].tolist()
     assert runs.expand(columns[1][runs.first]).tolist() == columns[1].tolist()
     firsts = [rows[i] for i in runs.first]

@@ -17,8 +17,8 @@ import yaml
 from nsys_report import Analysis, analyze
 from nsys_report.assertions.files import read_assertions
 from nsys_report.assertions.judging import judge
-from nsys_report.assertions.language import Comparison, FindingIs, parse
-from nsys_report.assertions.names import Names, names_of
+from nsys_report.assertions.language import Bound, FindingIs, parse
+from nsys_report.assertions.names import ReportNames, names_of
 from nsys_report.cli.app import run
 from nsys_report.errors import InputError, UsageError
 from nsys_report.findings.slugs import SLUGS
@@ -32,24 +32,24 @@ def decode(fixture_path: Callable[..., Path]) -> Analysis:
 
 
 @pytest.fixture(scope="module")
-def names(decode: Analysis) -> Names:
+def names(decode: Analysis) -> ReportNames:
     return names_of(decode)
 
 
 @pytest.mark.parametrize(
     ("text", "claim", "program"),
     [
-        ("host_gap_ns < 200us", Comparison("host_gap_ns", "<", 200_000.0, "us"), None),
-        ("step_ns<=1.5 ms", Comparison("step_ns", "<=", 1_500_000.0, "ms"), None),
-        ("weights.share_of_measured >= 90%", Comparison("weights.share_of_measured", ">=", 0.9, "%"), None),
-        ("weights.bytes_accessed == 1_468 MB", Comparison("weights.bytes_accessed", "==", 1.468e9, "MB"), None),
-        ("kernels( jit_step ) != 162", Comparison("kernels(jit_step)", "!=", 162.0, ""), None),
-        ("jit_step#7: tokens_per_s > 4e2", Comparison("tokens_per_s", ">", 400.0, ""), "jit_step#7"),
+        ("host_gap_ns < 200us", Bound("host_gap_ns", "<", 200_000.0, "us"), None),
+        ("step_ns<=1.5 ms", Bound("step_ns", "<=", 1_500_000.0, "ms"), None),
+        ("weights.share_of_measured >= 90%", Bound("weights.share_of_measured", ">=", 0.9, "%"), None),
+        ("weights.bytes_accessed == 1_468 MB", Bound("weights.bytes_accessed", "==", 1.468e9, "MB"), None),
+        ("kernels( jit_step ) != 162", Bound("kernels(jit_step)", "!=", 162.0, ""), None),
+        ("jit_step#7: tokens_per_s > 4e2", Bound("tokens_per_s", ">", 400.0, ""), "jit_step#7"),
         ("no finding(cache-copied)", FindingIs("cache-copied", False), None),
         ("jit_step: finding(launch-bound)", FindingIs("launch-bound", True), "jit_step"),
     ],
 )
-def test_what_is_written_is_understood(text: str, claim: Comparison | FindingIs, program: str | None) -> None:
+def test_what_is_written_is_understood(text: str, claim: Bound | FindingIs, program: str | None) -> None:
     found = parse(text)
     assert found.claim == claim and found.program == program
 
@@ -61,7 +61,7 @@ def test_what_is_no_assertion_is_wrong_use(text: str) -> None:
     assert raised.value.hint
 
 
-def test_figures_are_those_of_the_report(decode: Analysis, names: Names) -> None:
+def test_figures_are_those_of_the_report(decode: Analysis, names: ReportNames) -> None:
     """Values of the JSON's keys; 162 kernels and 735,051,776 bytes of weights and more are on paper."""
     module = decode.modules.iloc[0]
     assert names.figure("host_gap_ns", None) == module.host_gap_ns
@@ -79,7 +79,7 @@ def test_figures_are_those_of_the_report(decode: Analysis, names: Names) -> None
     assert names.figure("budget.compile", None) == 0.0
 
 
-def test_answers_hold_or_not(names: Names) -> None:
+def test_answers_hold_or_not(names: ReportNames) -> None:
     texts = ["kernels(jit_decode_step) == 162", "kernels(jit_decode_step) > 162", "joined_share >= 99%", "host_gap_ns < 1 ns"]
     answers = judge(names, [parse(text) for text in texts], "decode")
     assert [answer.holds for answer in answers] == [True, False, True, False]
@@ -107,7 +107,7 @@ def test_what_is_unknown_fails_and_is_no_wrong_use(fixture_path: Callable[..., P
         ("no finding(cache-copid)", "cache-copied"),
     ],
 )
-def test_unknown_names_are_wrong_use_with_suggestions(names: Names, text: str, suggestion: str) -> None:
+def test_unknown_names_are_wrong_use_with_suggestions(names: ReportNames, text: str, suggestion: str) -> None:
     with pytest.raises(UsageError) as raised:
         judge(names, [parse(text)], "decode")
     assert suggestion in raised.value.hint and text in raised.value.message

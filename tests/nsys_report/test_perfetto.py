@@ -17,7 +17,7 @@ from nsys_report.notebook import Analysis, analyze
 from nsys_report.reports.lanes import lanes
 from nsys_report.reports.perfetto.counters import moved_before
 from nsys_report.reports.perfetto.encoding import FIXED, merged, shape, varints
-from nsys_report.reports.perfetto.slices import Picture, Slices, Track, picture
+from nsys_report.reports.perfetto.slices import Slices, TraceContent, Track, picture
 from nsys_report.reports.perfetto.trace import pieces, trace
 from nsys_report.reports.timeline.model import Look
 
@@ -191,7 +191,7 @@ def test_hostile_names_are_text() -> None:
     none = np.full(2, -1)
     slices = Slices(count * 10, count * 10 + 10, count * 0, count, none, none, count > 5)
     looks = (Look("\\x00<script>", "c-other"), Look("\u05d0", "h-own", facts=(("NVTX domain", "\x1b[31m"),)))
-    read = Read(b"".join(pieces(Picture(slices, (Track("GPU", "a<b>"),), looks))))
+    read = Read(b"".join(pieces(TraceContent(slices, (Track("GPU", "a<b>"),), looks))))
     assert [s["name"] for s in read.slices["a<b>"]] == ["\\x00<script>", "\u05d0"]
     assert "\x1b" not in read.slices["a<b>"][1]["NVTX_domain"]
 
@@ -200,7 +200,7 @@ def test_slices_that_meet_end_before_they_begin() -> None:
     start, end = np.array([0, 10, 10, 20]), np.array([10, 10, 20, 20])
     none = np.full(4, -1)
     slices = Slices(start, end, none + 1, none + 1, none, none, none > 0)
-    read = Read(b"".join(pieces(Picture(slices, (Track("g", "t"),), (Look("x", "c-other"),)))))
+    read = Read(b"".join(pieces(TraceContent(slices, (Track("g", "t"),), (Look("x", "c-other"),)))))
     assert [(s["start"], s["end"]) for s in read.slices["t"]] == [(0, 10), (10, 10), (10, 20), (20, 20)]
 
 

@@ -8,7 +8,7 @@ import pytest
 from nsys_report.reports.palette import BUDGET, CLASSES, Colour
 from nsys_report.reports.pictures.build import build_pictures
 from nsys_report.reports.pictures.model import Pictures
-from nsys_report.reports.pictures.timeline import Cutter, _spread, bars
+from nsys_report.reports.pictures.timeline import ExecutionCutter, _spread, bars
 from nsys_report.reports.scales import time_scale, wide
 from tests.nsys_report.pages import FIXTURES, analyzed
 
@@ -104,7 +104,7 @@ def test_every_fixture_has_pictures(name: str) -> None:
     found = pictures(name)
     assert (found.runs is None) != (found.stretch is None) or not len(analyzed(name).activities)
     joined = analyzed(name).joined
-    cutter = Cutter(joined)
+    cutter = ExecutionCutter(joined)
     assert sum(cutter.count(row) for row in range(len(joined.executions))) == joined.activities["execution_id"].drop_null().length()
 
 

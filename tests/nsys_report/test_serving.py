@@ -19,7 +19,7 @@ from nsys_report.serving.drivers import Request
 from nsys_report.serving.findings import serving_findings
 from nsys_report.serving.load import figures, server_times
 from nsys_report.serving.prompts import tensor
-from nsys_report.serving.timeline import Timeline, read_timeline
+from nsys_report.serving.timeline import CallLog, read_timeline
 from nsys_report.serving.workloads import Workload, parse_workload, parse_workloads
 
 SERVER = Path(__file__).with_name("v2_server.py")
@@ -191,7 +191,7 @@ def test_a_log_without_a_call_is_an_error(text: str, tmp_path: Path) -> None:
         read_timeline(tmp_path / "log")
 
 
-def timeline(tmp_path: Path, *calls: tuple[str, int, list[int], int, int]) -> Timeline:
+def timeline(tmp_path: Path, *calls: tuple[str, int, list[int], int, int]) -> CallLog:
     lines = [
         json.dumps({"call": n, "program": p, "rows": r, "arrived_ns": a, "started_ns": s, "finished_ns": f, "clock": "realtime"})
         for n, (p, r, a, s, f) in enumerate(calls)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nsys_report.analysis.arrays.view import ModuleKey
+from nsys_report.capture.arrays import word_column as word_column
 
 Column: TypeAlias = Any
 """A NumPy or Arrow array, or a sequence of values."""
@@ -28,12 +29,6 @@ def table(schema: pa.Schema, columns: Mapping[str, Column]) -> pa.Table:
 def module_columns(keys: Sequence[ModuleKey]) -> dict[str, Column]:
     """The two key columns of a row per module key."""
     return {"hlo_module": [k.hlo_module for k in keys], "program_id": [k.program_id for k in keys]}
-
-
-def words(codes: NDArray[Any], names: Sequence[str | None]) -> pa.Array:
-    """A word column from codes; -1 is null."""
-    indices = pa.array(np.asarray(codes, np.int32), mask=np.asarray(codes) < 0)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(list(names), pa.string()))
 
 
 def divide(top: NDArray[Any], bottom: NDArray[Any] | float | None) -> NDArray[np.float64]:

@@ -43,7 +43,7 @@ CATEGORIES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BudgetRow:
     """One row of the budget: its category, and its name within it."""
 
     category: str
@@ -54,7 +54,7 @@ class Part:
 class Budget:
     """The budget of every execution. `ns` has shape (executions, parts); each row adds up to `wall` exactly."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[BudgetRow, ...]
     ns: Ints
     wall: Ints
     ceiling: Ceiling | None
@@ -77,7 +77,7 @@ def budget(
     """
     span = windows(view)
     owned = _owned(view, costs, times, span)
-    columns: dict[Part, Ints] = {}
+    columns: dict[BudgetRow, Ints] = {}
     for name, values in _kernel_parts(costs, same, times, owned, ceilings, per_flop):
         _add(columns, name, values)
     for name, values in _device_parts(view, span, owned.all.sum(axis=1) + owned.graphs, idle, busy):
@@ -117,11 +117,13 @@ def _owned(view: View, costs: Costs, times: ClassTimes, span: Windows) -> _Owned
     )
 
 
-def _add(columns: dict[Part, Ints], part: Part, values: Ints) -> None:
+def _add(columns: dict[BudgetRow, Ints], part: BudgetRow, values: Ints) -> None:
     columns[part] = columns[part] + values if part in columns else values
 
 
-def _device_parts(view: View, span: Windows, own: Ints, idle: tuple[IdleTime, ...], busy: tuple[BusyTime, ...]) -> list[tuple[Part, Ints]]:
+def _device_parts(
+    view: View, span: Windows, own: Ints, idle: tuple[IdleTime, ...], busy: tuple[BusyTime, ...]
+) -> list[tuple[BudgetRow, Ints]]:
     """Other executions' kernels, copies and idle time in each execution's window."""
     runs = len(view.executions)
     kernels, copies = np.zeros(runs, np.int64), np.zeros((runs, 3), np.int64)
@@ -132,16 +134,16 @@ def _device_parts(view: View, span: Windows, own: Ints, idle: tuple[IdleTime, ..
         kernels[mine] = all_kernels - own[mine]
         copies[mine] = np.stack(rest, axis=1)
         by_cause[mine] = idle[device].within(span.start[mine], span.end[mine])
-    named = [(Part("other_executions", "kernels"), kernels)]
-    named += [(Part("copies", name), copies[:, i]) for i, name in enumerate(("to_device", "to_host", "on_device"))]
-    return named + [(Part(cause.category, cause.key), by_cause[:, code]) for code, cause in enumerate(CAUSES)]
+    named = [(BudgetRow("other_executions", "kernels"), kernels)]
+    named += [(BudgetRow("copies", name), copies[:, i]) for i, name in enumerate(("to_device", "to_host", "on_device"))]
+    return named + [(BudgetRow(cause.category, cause.key), by_cause[:, code]) for code, cause in enumerate(CAUSES)]
 
 
 def _kernel_parts(
     costs: Costs, same: Alike, times: ClassTimes, owned: _Owned, ceilings: Ceilings, per_flop: NDArray[np.float64]
-) -> list[tuple[Part, Ints]]:
+) -> list[tuple[BudgetRow, Ints]]:
     """The owned time of each execution's kernels, split by class."""
-    named = [(Part("kernels", "graphs"), owned.graphs)]
+    named = [(BudgetRow("kernels", "graphs"), owned.graphs)]
     compute = compute_time(costs.instruction, costs.values["flops"], per_flop)
     of_class = times.names // costs.detail_width
     arithmetic = _Arithmetic(costs, same, compute, ceilings.roof.value) if ceilings.roof is not None else None
@@ -150,9 +152,9 @@ def _kernel_parts(
         columns = np.flatnonzero(of_class == code)
         known = owned.known[:, columns].sum(axis=1)
         if arithmetic is None:
-            named.append((Part("kernels", name), owned.all[:, columns].sum(axis=1)))
+            named.append((BudgetRow("kernels", name), owned.all[:, columns].sum(axis=1)))
             continue
-        named.append((Part("kernels", name), owned.all[:, columns].sum(axis=1) - known))
+        named.append((BudgetRow("kernels", name), owned.all[:, columns].sum(axis=1) - known))
         mine = np.isin(times.group, columns) & costs.bytes_known
         if mine.any():
             named += _split(costs, same, mine, name, known, arithmetic)
@@ -184,14 +186,14 @@ class _Arithmetic:
         return np.floor(self._beyond(mine) * self.share).astype(np.int64)
 
 
-def _split(costs: Costs, same: Alike, mine: Flags, name: str, left: Ints, arithmetic: _Arithmetic) -> list[tuple[Part, Ints]]:
+def _split(costs: Costs, same: Alike, mine: Flags, name: str, left: Ints, arithmetic: _Arithmetic) -> list[tuple[BudgetRow, Ints]]:
     """One class's kernels of known cost: floor, traffic above it, and what is left. `mine` are its kinds, `left` its time."""
     roof = arithmetic.roof
 
     def total(values: Ints) -> Ints:
         return same.totals(np.where(mine, values, 0)).astype(np.int64)
 
-    parts: list[tuple[Part, Ints]] = []
+    parts: list[tuple[BudgetRow, Ints]] = []
     moved = costs.values["bytes_accessed"]
     cache = np.minimum(costs.values["kv_read_bytes"] + costs.values["kv_write_bytes"], costs.floor)
     weight = np.minimum(costs.values["weight_bytes"], costs.floor - cache)
@@ -199,18 +201,18 @@ def _split(costs: Costs, same: Alike, mine: Flags, name: str, left: Ints, arithm
     state, entering = np.where(updates, rest, 0), np.where(updates, 0, rest)
     for part, count in (("weights", weight), ("kv_cache", cache), ("optimizer", state), ("inputs_and_results", entering)):
         time = np.minimum(_nanoseconds(total(count), roof), left)
-        parts.append((Part("floor", part), time))
+        parts.append((BudgetRow("floor", part), time))
         left = left - time
     time = np.minimum(arithmetic.of_class(mine), left)
-    parts.append((Part("floor", "arithmetic"), time))
+    parts.append((BudgetRow("floor", "arithmetic"), time))
     left = left - time
     wasted = np.where(mine, np.maximum(moved - costs.floor, 0), 0)
     time = np.minimum(_nanoseconds(total(wasted), roof), left)
     left = left - time
     for code, share in _shared_out(time, costs, same, wasted):
         detail = costs.details.words[code - 1] if code else ""
-        parts.append((Part("traffic", f"{name}: {detail}" if detail else name), share))
-    return [*parts, (Part("below_roof", name), left)]
+        parts.append((BudgetRow("traffic", f"{name}: {detail}" if detail else name), share))
+    return [*parts, (BudgetRow("below_roof", name), left)]
 
 
 def _shared_out(total: Ints, costs: Costs, same: Alike, weights: Ints) -> list[tuple[int, Ints]]:

@@ -131,7 +131,7 @@ _EARLIEST_NS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class NextCall:
     """The call of the next execution: when XLA took it, when the first launch began, and when the device did."""
 
     taken: int | None
@@ -140,7 +140,7 @@ class Call:
     thread: int
 
 
-def _call(view: View, run: int, taken: tuple[Ints, Ints, Ints]) -> Call:
+def _call(view: View, run: int, taken: tuple[Ints, Ints, Ints]) -> NextCall:
     rows = np.flatnonzero(view.execution == run)
     first = rows[np.argmin(view.start[rows])]
     start, known = ints(view.joined.activities, "launch_start_ns")
@@ -148,7 +148,7 @@ def _call(view: View, run: int, taken: tuple[Ints, Ints, Ints]) -> Call:
     launched = int(start[first]) if known[first] else int(view.start[first])
     begins, ends, owners = taken
     around = np.flatnonzero((begins <= launched) & (ends >= launched) & (owners == thread))
-    return Call(int(begins[around].min()) if len(around) else None, launched, int(view.start[first]), thread)
+    return NextCall(int(begins[around].min()) if len(around) else None, launched, int(view.start[first]), thread)
 
 
 def _execution_ranges(view: View) -> tuple[Ints, Ints, Ints]:
@@ -163,7 +163,7 @@ def _execution_ranges(view: View) -> tuple[Ints, Ints, Ints]:
     return ints(nvtx, "start_ns")[0][chosen], end[chosen], ints(nvtx, "thread")[0][chosen]
 
 
-def _phases(done: int, events: list[Event], call: Call) -> Iterator[tuple[str, str | None, int, int, int]]:
+def _phases(done: int, events: list[Event], call: NextCall) -> Iterator[tuple[str, str | None, int, int, int]]:
     """The phases in order: key, name, start from `done`, length, thread. What one event covers of another's time is the earlier one's."""
     cursor, last = done, ""
     for event in events:

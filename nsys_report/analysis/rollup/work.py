@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hlo_mapping import FACTS, WORD, column
 from nsys_report.analysis.arrays.schemas import MODULE_KEY
-from nsys_report.analysis.arrays.tables import Column, module_columns, table, words
+from nsys_report.analysis.arrays.tables import Column, module_columns, table, word_column
 from nsys_report.analysis.arrays.view import Ints, View, coded
 from nsys_report.analysis.budget.parts import Budget
 from nsys_report.analysis.budget.table import middle_half, steps_of
@@ -92,7 +92,7 @@ def _kernel_names(view: View, rows: Ints, group: Ints, groups: int) -> pa.Array:
     name = view.column("name")
     first = np.zeros(groups, np.int64)
     first[group[::-1]] = rows[::-1]
-    return words(name.codes[first], name.words)
+    return word_column(name.codes[first], name.words)
 
 
 def _facts(view: View, instructions: Ints) -> dict[str, Column]:
@@ -102,7 +102,7 @@ def _facts(view: View, instructions: Ints) -> dict[str, Column]:
     for name in NAMES:
         if pa.types.is_dictionary(FACTS.field(name).type):
             one = coded(facts, name)
-            found[name] = words(np.where(instructions >= 0, np.append(one.codes, -1)[instructions], -1), one.words)
+            found[name] = word_column(np.where(instructions >= 0, np.append(one.codes, -1)[instructions], -1), one.words)
         else:
             found[name] = facts[name].take(at)
     return found

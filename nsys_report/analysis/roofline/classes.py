@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nsys_report.analysis.arrays.quantiles import Floats
 from nsys_report.analysis.arrays.schemas import CLASSES, DETAILS
-from nsys_report.analysis.arrays.tables import Column, divide, module_columns, table, words
+from nsys_report.analysis.arrays.tables import Column, divide, module_columns, table, word_column
 from nsys_report.analysis.arrays.view import Flags, Ints, View
 from nsys_report.analysis.roofline.ceilings import Ceilings
 from nsys_report.analysis.roofline.costs import Alike, Costs
@@ -57,7 +57,7 @@ def classes_table(view: View, costs: Costs, same: Alike, times: ClassTimes, ceil
     of_class = times.names // costs.detail_width
     seen, column = np.unique(of_class, return_inverse=True)
     figures = _figures(view, costs, same, times, ceilings, typical, column, len(seen))
-    names = {"kernel_class": words(seen[figures.group] - 1, costs.classes.words)}
+    names = {"kernel_class": word_column(seen[figures.group] - 1, costs.classes.words)}
     return table(CLASSES, {**figures.columns, **names}).take(figures.order)
 
 
@@ -66,8 +66,8 @@ def details_table(view: View, costs: Costs, same: Alike, times: ClassTimes, ceil
     figures = _figures(view, costs, same, times, ceilings, typical, np.arange(len(times.names)), len(times.names))
     code = times.names[figures.group]
     names = {
-        "kernel_class": words(code // costs.detail_width - 1, costs.classes.words),
-        "class_detail": words(code % costs.detail_width - 1, costs.details.words),
+        "kernel_class": word_column(code // costs.detail_width - 1, costs.classes.words),
+        "class_detail": word_column(code % costs.detail_width - 1, costs.details.words),
     }
     return table(DETAILS, {**figures.columns, **names}).take(figures.order)
 

@@ -14,7 +14,7 @@ from hlo_mapping import COSTS, FACTS
 from nsys_report.analysis.arrays.groups import coded_floats, dense_tuples
 from nsys_report.analysis.arrays.quantiles import grouped_quantiles
 from nsys_report.analysis.arrays.schemas import INSTRUCTIONS
-from nsys_report.analysis.arrays.tables import Column, divide, module_columns, table, words
+from nsys_report.analysis.arrays.tables import Column, divide, module_columns, table, word_column
 from nsys_report.analysis.arrays.view import Codes, Flags, Ints, View, coded
 from nsys_report.analysis.roofline.ceilings import Ceilings
 from nsys_report.analysis.roofline.classes import bandwidth_columns
@@ -226,10 +226,10 @@ def _names(view: View, groups: Groups, cells: _Cells) -> dict[str, Column]:
     kernels, most = heaviest(cells.group, cells.name, cells.time, size)
     method = view.column("match_method")
     return {
-        "kernel_name": words(most, name.words),
+        "kernel_name": word_column(most, name.words),
         "kernels": kernels,
-        "activity": words(heaviest(cells.group, cells.activity, cells.time, size)[1], view.activity.words),
-        "match_method": words(heaviest(cells.group, cells.method, cells.time, size)[1], method.words),
+        "activity": word_column(heaviest(cells.group, cells.activity, cells.time, size)[1], view.activity.words),
+        "match_method": word_column(heaviest(cells.group, cells.method, cells.time, size)[1], method.words),
         "match_confidence": np.where((groups.instruction >= 0) & np.isfinite(least), least, np.nan),
     }
 
@@ -254,5 +254,5 @@ def _facts(view: View, groups: Groups) -> dict[str, Column]:
     for name in ("kernel_class", "class_detail", "opcode", "class_rule", "cost_source", "dot_type"):
         column = coded(facts, name)
         codes = np.where(groups.instruction >= 0, np.append(column.codes, -1)[groups.instruction], -1)
-        columns[name] = words(codes, column.words)
+        columns[name] = word_column(codes, column.words)
     return columns | {name: facts[name].take(at) for name in _FROM_FACTS if name not in columns}

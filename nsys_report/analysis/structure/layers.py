@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from hlo_mapping import WORD, column
 from nsys_report.analysis.arrays.schemas import MODULE_KEY
-from nsys_report.analysis.arrays.tables import Column, divide, module_columns, table, words
+from nsys_report.analysis.arrays.tables import Column, divide, module_columns, table, word_column
 from nsys_report.analysis.arrays.view import Ints, View
 from nsys_report.analysis.roofline.ceilings import Ceilings
 from nsys_report.analysis.roofline.classes import bandwidth_columns
@@ -214,8 +214,8 @@ def _rows(view: View, costs: Costs, module: int, sequence: Sequence, period: Per
         "hlo_instruction": view.joined.facts["hlo_instruction"].take(at),
         "instruction_id": at.cast(pa.int32()),
         "kernel_name": [_NUMBER.sub("", name.words[c]) if c >= 0 else None for c in name.codes[middle]],
-        "kernel_class": words(costs.classes.codes[kind], costs.classes.words),
-        "class_detail": words(costs.details.codes[kind], costs.details.words),
+        "kernel_class": word_column(costs.classes.codes[kind], costs.classes.words),
+        "class_detail": word_column(costs.details.codes[kind], costs.details.words),
         "time_min_ns": times.min(axis=0),
         "time_ns": np.median(times, axis=0),
         "time_max_ns": times.max(axis=0),

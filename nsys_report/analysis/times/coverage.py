@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nsys_report.analysis.arrays.groups import coded_floats, dense_tuples
 from nsys_report.analysis.arrays.schemas import COVERAGE
-from nsys_report.analysis.arrays.tables import divide, module_columns, table, words
+from nsys_report.analysis.arrays.tables import divide, module_columns, table, word_column
 from nsys_report.analysis.arrays.view import Ints, View
 from nsys_report.analysis.times.kernels import OUTSIDE, module_of
 
@@ -51,7 +51,7 @@ def with_unrecorded(coverage: pa.Table, hidden_ns: int) -> pa.Table:
         row = {
             **module_columns([OUTSIDE]),
             "scope": [name],
-            "match_method": words(np.array([-1]), []),
+            "match_method": word_column(np.array([-1]), []),
             "certainty": [NOT_RECORDED],
             "kernels": pa.nulls(1, pa.int64()),
             "kernel_time_ns": [hidden_ns],
@@ -137,7 +137,7 @@ def _grouped(view: View, found: _Groups, scope: Ints) -> pa.Table:
         {
             **module_columns([keyed[s] for s in of_scope]),
             "scope": [scopes[s] for s in of_scope],
-            "match_method": words(keys // kinds % width - 1, names.words),
+            "match_method": word_column(keys // kinds % width - 1, names.words),
             "certainty": [CERTAINTIES[c] for c in keys % kinds],
             "kernels": np.bincount(group, weights=found.kernels, minlength=size),
             "kernel_time_ns": time,

@@ -8,7 +8,7 @@ import pyarrow as pa
 from nsys_report.analysis.arrays.groups import dense_tuples
 from nsys_report.analysis.arrays.quantiles import grouped_quantiles
 from nsys_report.analysis.arrays.schemas import COPIES, KERNELS
-from nsys_report.analysis.arrays.tables import Column, divide, module_columns, table, words
+from nsys_report.analysis.arrays.tables import Column, divide, module_columns, table, word_column
 from nsys_report.analysis.arrays.view import Codes, Flags, Ints, ModuleKey, View
 from nsys_report.analysis.times.modules import spread_columns
 
@@ -38,7 +38,7 @@ def kernels_table(view: View) -> pa.Table:
         KERNELS,
         {
             **module_columns([names[m] for m in of_module]),
-            "name": words(of_name - 1, name.words),
+            "name": word_column(of_name - 1, name.words),
             "launches": np.bincount(group, minlength=size),
             "instructions": _distinct(group[joined], instruction[joined], size),
             "total_time_ns": total,
@@ -67,8 +67,8 @@ def copies_table(view: View, typical: Flags) -> pa.Table:
     of_group = keys // (kinds * width)
     columns: dict[str, Column] = {
         **module_columns([names[m] for m in of_group]),
-        "activity": words(keys // width % kinds, view.activity.words),
-        "copy_kind": words(keys % width - 1, kind.words),
+        "activity": word_column(keys // width % kinds, view.activity.words),
+        "copy_kind": word_column(keys % width - 1, kind.words),
         **_copy_figures(view, rows, group, of_group, typical),
     }
     return table(COPIES, columns).sort_by([("total_time_ns", "descending")])

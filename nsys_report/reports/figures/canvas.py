@@ -21,7 +21,7 @@ TITLE, LABEL, SMALL = 13.0, 10.0, 9.0
 INK, QUIET, GRID = "#1a1a1a", "#555555", "#dddddd"
 
 
-class Picture(Figure):
+class ShownFigure(Figure):
     """A figure that notebooks show without any magic."""
 
     def _repr_png_(self) -> bytes:
@@ -34,7 +34,7 @@ def new_figure(height: float, title: str, notes: tuple[str, ...] = ()) -> tuple[
     below = [line for note in notes for line in textwrap.wrap(plain(note), 130)]
     head, foot = 0.16 + 0.24 * len(lines), 0.08 + 0.17 * len(below)
     whole = height + head + foot
-    figure = Picture(figsize=(WIDTH, whole), dpi=DPI, facecolor="white")
+    figure = ShownFigure(figsize=(WIDTH, whole), dpi=DPI, facecolor="white")
     FigureCanvasAgg(figure)
     label: dict[str, Any] = {"parse_math": False}
     figure.text(0.012, 1 - 0.08 / whole, "\n".join(lines), size=TITLE, weight="bold", color=INK, va="top", linespacing=1.25, **label)

@@ -15,7 +15,7 @@ from nsys_report.reports.notices import health_notices
 from nsys_report.reports.pictures.build import build_pictures, rows_of
 from nsys_report.reports.pictures.model import HeatMap, Pictures, ProgramPictures
 from nsys_report.reports.pictures.runs import MOST_MARKS
-from nsys_report.reports.pictures.timeline import Cutter, choose
+from nsys_report.reports.pictures.timeline import ExecutionCutter, choose
 from nsys_report.reports.programs import title_of
 from nsys_report.reports.rollup_tree import Rollups, rollup_trees
 from nsys_report.reports.timeline.build import MOST_STEPS, step_timeline
@@ -99,7 +99,7 @@ def timeline_page(session: Session, execution: int | None, made_by: str) -> Page
         titles = {(record["hlo_module"], record["program_id"]): title_of(record) for record in records}
         timeline = step_timeline(session, titles, [[execution]], MOST_ALONE)
         name = session.joined.executions["hlo_module"][execution].as_py() or "unknown program"
-        one = Cutter(session.joined).timeline(execution, name)
+        one = ExecutionCutter(session.joined).timeline(execution, name)
         pictures = replace(pictures, programs=(ProgramPictures(name, name, None, None, None, (one,)),))
     part = Part(session.name, "")
     report = Report((part,), made_by=made_by)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nsys_report.reports.pictures.model import Pictures, Runs
-from nsys_report.reports.timeline.model import Look, Row, StepTimeline
+from nsys_report.reports.timeline.model import Look, MarkRow, StepTimeline
 from nsys_report.units import count, duration, visible
 
 
@@ -45,7 +45,7 @@ def summary_of(picture: Runs) -> str:
     return f"Executions over {duration(float(picture.end_ns.max()))}: {', '.join(parts)}."
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: MarkRow) -> dict[str, Any]:
     return {
         "group": visible(row.group),
         "name": visible(row.name),

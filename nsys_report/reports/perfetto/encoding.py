@@ -20,7 +20,7 @@ FIXED = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class PacketShape:
     """The bytes of one packet, and for each value where it stands in them and how many bytes its varint takes, or FIXED."""
 
     template: bytes
@@ -50,7 +50,7 @@ def varints(values: Ints, width: int) -> Bytes:
     return out
 
 
-def shape(write: Callable[[Mapping[str, int]], Any], widths: Mapping[str, int]) -> Shape:
+def shape(write: Callable[[Mapping[str, int]], Any], widths: Mapping[str, int]) -> PacketShape:
     """The shape of the packet that `write` makes of values by name: a stand-in is written for each, and found again in the bytes.
 
     `widths` says how many bytes each value's varint takes, or FIXED.
@@ -64,7 +64,7 @@ def shape(write: Callable[[Mapping[str, int]], Any], widths: Mapping[str, int]) 
         if template.count(wanted) != 1:
             raise ValueError(f"the stand-in of {name} does not stand once in the packet")
         places[name] = (template.index(wanted), width)
-    return Shape(template, places)
+    return PacketShape(template, places)
 
 
 def merged(parts: list[tuple[Ints, Bytes]], count: int, chunk: int = 100_000) -> list[bytes]:

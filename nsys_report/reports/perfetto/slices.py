@@ -16,7 +16,7 @@ from nsys_report.reports.programs import title_of
 from nsys_report.reports.timeline.build import step_timeline
 from nsys_report.reports.timeline.device import group_name
 from nsys_report.reports.timeline.looks import Looks
-from nsys_report.reports.timeline.model import Look, Row, StepTimeline
+from nsys_report.reports.timeline.model import Look, MarkRow, StepTimeline
 
 if TYPE_CHECKING:
     from nsys_report.session import Session
@@ -57,7 +57,7 @@ class Slices:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class TraceContent:
     """Slices, the tracks and looks that they point at, counters, and what was left out."""
 
     slices: Slices
@@ -67,13 +67,13 @@ class Picture:
     notes: tuple[str, ...] = ()
 
 
-def picture(session: Session, most: int = MOST_MARKS, title: str = "") -> Picture:
+def picture(session: Session, most: int = MOST_MARKS, title: str = "") -> TraceContent:
     """Programs, streams, layers, idle time by cause, host threads and waits of a capture, as slices; bandwidth and load as counters."""
     records = session.results.modules.to_pylist()
     titles = {(record["hlo_module"], record["program_id"]): title_of(record) for record in records}
     timeline = step_timeline(session, titles, (), most)
     if timeline is None:
-        return Picture(_stacked([]), (), ())
+        return TraceContent(_stacked([]), (), ())
     looks = Looks()
     for look in timeline.looks:
         looks.number(look)
@@ -84,7 +84,7 @@ def picture(session: Session, most: int = MOST_MARKS, title: str = "") -> Pictur
         *_waits(session, looks, end),
     ]
     before = f"{title}: " if title else ""
-    return Picture(
+    return TraceContent(
         _stacked([*_with_executions(session, rows)]),
         tuple(Track(before + row.group, row.name, rank) for rank, row in enumerate(rows)),
         looks.all(),
@@ -98,11 +98,11 @@ def _notes(timeline: StepTimeline) -> tuple[str, ...]:
     return tuple(f"{note} --execution and --module show others." for note in timeline.notes)
 
 
-def _absolute(row: Row, origin: int) -> Row:
-    return Row(row.group, row.name, row.kind, row.start_ns + origin, row.duration_ns, row.look)
+def _absolute(row: MarkRow, origin: int) -> MarkRow:
+    return MarkRow(row.group, row.name, row.kind, row.start_ns + origin, row.duration_ns, row.look)
 
 
-def _execution_rows(session: Session, looks: Looks, until: int) -> Iterator[Row]:
+def _execution_rows(session: Session, looks: Looks, until: int) -> Iterator[MarkRow]:
     """The executions of programs, a row for each device."""
     view, table = session.results.view, session.joined.executions
     runs = view.executions
@@ -114,7 +114,7 @@ def _execution_rows(session: Session, looks: Looks, until: int) -> Iterator[Row]
             yield from _laned(PROGRAMS, group_name(view, device), "execution", runs.start[at], runs.end[at], look[runs.module[at]])
 
 
-def _waits(session: Session, looks: Looks, until: int) -> Iterator[Row]:
+def _waits(session: Session, looks: Looks, until: int) -> Iterator[MarkRow]:
     """What waited for the device, and what on the device waited for an event, by kind."""
     table = session.joined.capture.synchronizations
     if not len(table):
@@ -131,16 +131,16 @@ def _waits(session: Session, looks: Looks, until: int) -> Iterator[Row]:
         yield from _laned(WAITS, shown, "wait", start[at], end[at], np.array(told, np.int64)[code.reshape(-1)])
 
 
-def _laned(group: str, name: str, kind: str, start: Ints, end: Ints, look: Ints) -> Iterator[Row]:
+def _laned(group: str, name: str, kind: str, start: Ints, end: Ints, look: Ints) -> Iterator[MarkRow]:
     """Rows of marks that do not overlap."""
     end = np.maximum(end, start)
     lane = lanes(start, end, np.zeros(len(start), np.int64))
     for place in range(int(lane.max()) + 1):
         mine = lane == place
-        yield Row(group, name, kind, start[mine], (end - start)[mine], look[mine])
+        yield MarkRow(group, name, kind, start[mine], (end - start)[mine], look[mine])
 
 
-def _with_executions(session: Session, rows: Iterable[Row]) -> Iterator[Slices]:
+def _with_executions(session: Session, rows: Iterable[MarkRow]) -> Iterator[Slices]:
     """Each row as slices, with the executions and the arrows of those that have them."""
     launches = _Launches(session)
     ids = dict(zip(session.results.view.executions.start.tolist(), session.results.view.executions.id.tolist(), strict=True))
@@ -169,7 +169,7 @@ class _Launches:
         order = np.argsort(start, kind="stable")
         self._starts, self._executions = start[order], ints(table, "execution_id")[order]
 
-    def calls(self, row: Row) -> Ints:
+    def calls(self, row: MarkRow) -> Ints:
         """The arrow that begins at each call; NONE for a call that launched nothing."""
         if not len(self._number):
             return _none(row)
@@ -177,7 +177,7 @@ class _Launches:
         at = np.minimum(np.searchsorted(start, row.start_ns), len(start) - 1)
         return self._found(at, (start[at] == row.start_ns) & (duration[at] == row.duration_ns))
 
-    def activities(self, row: Row) -> Ints:
+    def activities(self, row: MarkRow) -> Ints:
         """The arrow that ends at each activity; NONE for those that the call before launched too."""
         if not len(self._number):
             return _none(row)
@@ -185,7 +185,7 @@ class _Launches:
         at = order[np.minimum(np.searchsorted(self._activity[order], row.start_ns), len(order) - 1)]
         return self._found(at, self._activity[at] == row.start_ns)
 
-    def executions(self, row: Row) -> Ints:
+    def executions(self, row: MarkRow) -> Ints:
         """The execution that each activity belongs to."""
         at = np.minimum(np.searchsorted(self._starts, row.start_ns), len(self._starts) - 1)
         return np.where(self._starts[at] == row.start_ns, self._executions[at], NONE)
@@ -194,7 +194,7 @@ class _Launches:
         return np.where(there, self._number[at], NONE)
 
 
-def _none(row: Row) -> Ints:
+def _none(row: MarkRow) -> Ints:
     return np.full(len(row), NONE, np.int64)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from nsys_report.reports.arrays import NONE
 from nsys_report.reports.perfetto.counters import Counter
 from nsys_report.reports.perfetto.encoding import FIXED, Ints, merged, shape
-from nsys_report.reports.perfetto.slices import PROGRAMS, Picture, Slices, picture
+from nsys_report.reports.perfetto.slices import PROGRAMS, Slices, TraceContent, picture
 from nsys_report.reports.timeline.model import Look
 from nsys_report.units import visible
 
@@ -42,7 +42,7 @@ def trace(captures: Mapping[str, Session]) -> tuple[list[bytes], tuple[str, ...]
     return found, tuple(notes)
 
 
-def pieces(shown: Picture, number: int = 0) -> list[bytes]:
+def pieces(shown: TraceContent, number: int = 0) -> list[bytes]:
     """A trace of slices; the same slices give the same bytes. `number` tells traces in one file apart."""
     texts = _Texts(shown.looks)
     events = _events(shown, texts, number)
@@ -97,7 +97,7 @@ def _counter_track(number: int) -> int:
     return (number + 1) * _ROOM - 1000
 
 
-def _events(shown: Picture, texts: _Texts, number: int) -> tuple[list[tuple[Ints, Any]], int]:
+def _events(shown: TraceContent, texts: _Texts, number: int) -> tuple[list[tuple[Ints, Any]], int]:
     """The packets of all beginnings, ends and values with their places in the order of time.
 
     Where slices meet, ends stand first, and a slice of no length ends before the next begins.
@@ -214,7 +214,7 @@ def _value(values: Mapping[str, int], track: int, number: int) -> Any:
     return trace
 
 
-def _header(shown: Picture, texts: _Texts, number: int) -> Any:
+def _header(shown: TraceContent, texts: _Texts, number: int) -> Any:
     """The packets before all events: the texts that events point at, and the tracks with their groups."""
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
@@ -243,7 +243,7 @@ def _rank(group: str) -> int:
     return 0 if name == PROGRAMS else 1 if "GPU " in name else 2
 
 
-def _describe(trace: Any, shown: Picture, number: int) -> None:
+def _describe(trace: Any, shown: TraceContent, number: int) -> None:
     """The tracks and counters, each under its group."""
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsys_report.reports import budget_page
-from nsys_report.reports.arrays import ints, words
+from nsys_report.reports.arrays import ints, plain_words
 from nsys_report.reports.build import worth_a_section
 from nsys_report.reports.pictures.model import (
     BudgetBar,
@@ -23,7 +23,7 @@ from nsys_report.reports.pictures.model import (
     Roofline,
 )
 from nsys_report.reports.pictures.runs import MOST_MARKS, runs_picture
-from nsys_report.reports.pictures.timeline import MOST_BARS, Cutter, choose, stretch
+from nsys_report.reports.pictures.timeline import MOST_BARS, ExecutionCutter, choose, stretch
 from nsys_report.reports.present import Record
 from nsys_report.reports.programs import of_module, title_of
 from nsys_report.units import duration, phrase, share, things
@@ -48,7 +48,7 @@ def build_pictures(
     results, joined = session.results, session.joined
     titles = short_names(results.modules.to_pylist())
     shown = worth_a_section(session)[0] if len(results.modules) else []
-    cutter = Cutter(joined) if shown else None
+    cutter = ExecutionCutter(joined) if shown else None
     programs = []
     for record in shown:
         assert cutter is not None
@@ -84,7 +84,7 @@ def _program(session: Session, record: Record, name: str, timelines: tuple[Timel
     return ProgramPictures(title_of(record), name, budget, rates, roofline, timelines)
 
 
-def _timelines(cutter: Cutter, record: Record, name: str, room: int, most: int) -> tuple[Timeline, ...]:
+def _timelines(cutter: ExecutionCutter, record: Record, name: str, room: int, most: int) -> tuple[Timeline, ...]:
     """The executions of a program that are shown in detail."""
     made: list[Timeline] = []
     for chosen in choose(cutter.joined, rows_of(cutter.joined.executions, record)):
@@ -97,7 +97,7 @@ def _timelines(cutter: Cutter, record: Record, name: str, room: int, most: int) 
 
 def rows_of(executions: pa.Table, record: Record) -> Ints:
     """The rows of a program's complete executions, in order of start."""
-    names = np.array([name == record["hlo_module"] for name in words(executions, "hlo_module")], bool)
+    names = np.array([name == record["hlo_module"] for name in plain_words(executions, "hlo_module")], bool)
     number = -1 if record["program_id"] is None else record["program_id"]
     complete = np.asarray(executions["is_complete"].fill_null(True).to_numpy(), bool)
     rows = np.flatnonzero(names & (ints(executions, "program_id") == number) & complete)

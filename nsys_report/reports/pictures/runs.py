@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from nsys_report.reports.arrays import ints, words
+from nsys_report.reports.arrays import ints, plain_words
 from nsys_report.reports.pictures.model import Ints, Runs
 from nsys_report.units import count, duration, things
 
@@ -67,7 +67,7 @@ def _by_start(runs: Runs) -> Runs:
 
 def _lanes(table: pa.Table, titles: Titles) -> tuple[Ints, tuple[str, ...]]:
     """The lane of each execution: its program, with the device where there are several; most time first."""
-    names, numbers = words(table, "hlo_module"), table["program_id"].to_pylist()
+    names, numbers = plain_words(table, "hlo_module"), table["program_id"].to_pylist()
     devices = ints(table, "device_id")
     several = len(np.unique(devices)) > 1
     keys = list(zip(names, numbers, devices.tolist(), strict=True))

@@ -57,7 +57,7 @@ def _spread(rows: Ints) -> Ints:
     return rows[back[back < len(rows)]]
 
 
-class Cutter:
+class ExecutionCutter:
     """Cuts the activities of single executions out of a capture; sorts the capture's rows by execution once."""
 
     def __init__(self, joined: Joined) -> None:

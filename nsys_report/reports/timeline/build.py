@@ -13,7 +13,7 @@ from nsys_report.reports.arrays import ints
 from nsys_report.reports.timeline.device import Instructions, Programs, block_rows, idle_row, stream_rows
 from nsys_report.reports.timeline.host import host_rows
 from nsys_report.reports.timeline.looks import Looks
-from nsys_report.reports.timeline.model import Row, Step, StepTimeline
+from nsys_report.reports.timeline.model import MarkRow, StepTimeline, StepView
 from nsys_report.reports.timeline.strip import MOST_BINS, strips
 from nsys_report.reports.timeline.windows import MOST_MARKS, in_turns, step_windows, windows
 from nsys_report.units import share, things
@@ -62,13 +62,13 @@ MOST_STEPS = 3
 """Steps of a program that can be picked by name."""
 
 
-def _step(view: View, row: int, origin: int) -> Step:
+def _step(view: View, row: int, origin: int) -> StepView:
     """An execution with the one before it and the one after it, where they are not far."""
     spans = attribution.windows(view)
     low, high = int(spans.start[row]), int(max(spans.end[row], view.executions.end[row]))
     around_low, around_high = next(_steps(view, [row]))
     wide = high - low
-    return Step(int(view.executions.id[row]), max(around_low, low - wide) - origin, min(around_high, high + wide) - origin)
+    return StepView(int(view.executions.id[row]), max(around_low, low - wide) - origin, min(around_high, high + wide) - origin)
 
 
 def _span(session: Session) -> tuple[int, int]:
@@ -112,7 +112,7 @@ def _instructions(session: Session) -> Instructions:
     return found
 
 
-def _longest(rows: list[Row], most: int) -> tuple[list[Row], tuple[str, ...]]:
+def _longest(rows: list[MarkRow], most: int) -> tuple[list[MarkRow], tuple[str, ...]]:
     """At most so many marks, the longest of them, and what is left out, in words: one execution may have more than a page can hold."""
     total = sum(map(len, rows))
     if total <= most:
@@ -125,12 +125,12 @@ def _longest(rows: list[Row], most: int) -> tuple[list[Row], tuple[str, ...]]:
     return [row for row in kept if len(row)], (said,)
 
 
-def _some(row: Row, chosen: np.ndarray) -> Row:
-    return Row(row.group, row.name, row.kind, row.start_ns[chosen], row.duration_ns[chosen], row.look[chosen])
+def _some(row: MarkRow, chosen: np.ndarray) -> MarkRow:
+    return MarkRow(row.group, row.name, row.kind, row.start_ns[chosen], row.duration_ns[chosen], row.look[chosen])
 
 
-def _from(row: Row, origin: int) -> Row:
-    return Row(row.group, row.name, row.kind, row.start_ns - origin, row.duration_ns, row.look)
+def _from(row: MarkRow, origin: int) -> MarkRow:
+    return MarkRow(row.group, row.name, row.kind, row.start_ns - origin, row.duration_ns, row.look)
 
 
 def _held(session: Session, shown: Ranges, span: tuple[int, int]) -> tuple[str, ...]:

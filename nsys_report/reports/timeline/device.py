@@ -14,7 +14,7 @@ from nsys_report.reports.arrays import NONE, codes, ints
 from nsys_report.reports.budget_page import CATEGORIES
 from nsys_report.reports.lanes import lanes
 from nsys_report.reports.timeline.looks import Looks, ProgramKey
-from nsys_report.reports.timeline.model import Ints, Look, Row
+from nsys_report.reports.timeline.model import Ints, Look, MarkRow
 from nsys_report.reports.timeline.windows import overlapping
 from nsys_report.units import kernel, shorten, words
 
@@ -43,7 +43,7 @@ def group_name(view: View, device: int) -> str:
 
 def stream_rows(
     joined: Joined, view: View, device: int, shown: Ranges, looks: Looks, programs: Programs, instructions: Instructions
-) -> Iterator[Row]:
+) -> Iterator[MarkRow]:
     """The activities of a device by stream; what overlaps on one has rows of its own."""
     at = overlapping(view.start, view.end, shown)
     at = at[view.device[at] == device]
@@ -56,7 +56,7 @@ def stream_rows(
     for number, (name, kind) in enumerate(names):
         for place in np.unique(lane[stream == number]).tolist():
             mine = np.flatnonzero((stream == number) & (lane == place))
-            yield Row(group_name(view, device), name, kind, start[mine], end[mine] - start[mine], look[mine])
+            yield MarkRow(group_name(view, device), name, kind, start[mine], end[mine] - start[mine], look[mine])
 
 
 def _streams(table: pa.Table) -> tuple[Ints, list[tuple[str, str]]]:
@@ -112,7 +112,7 @@ def _origin(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from ((label, str(about[key])) for key, label in WHERE_FROM if about.get(key))
 
 
-def idle_row(view: View, idle: IdleTime, shown: Ranges, looks: Looks) -> Row | None:
+def idle_row(view: View, idle: IdleTime, shown: Ranges, looks: Looks) -> MarkRow | None:
     """Every idle stretch of a device by its cause."""
     parts = []
     for cause, ranges in zip(CAUSES, idle.by_cause, strict=True):
@@ -127,10 +127,10 @@ def idle_row(view: View, idle: IdleTime, shown: Ranges, looks: Looks) -> Row | N
         return None
     start, end, look_ = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     order = np.argsort(start, kind="stable")
-    return Row(group_name(view, idle.device), "idle, by cause", "idle", start[order], (end - start)[order], look_[order])
+    return MarkRow(group_name(view, idle.device), "idle, by cause", "idle", start[order], (end - start)[order], look_[order])
 
 
-def block_rows(view: View, device: int, spans: tuple[BlockSpans, ...], shown: Ranges, looks: Looks) -> Iterator[Row]:
+def block_rows(view: View, device: int, spans: tuple[BlockSpans, ...], shown: Ranges, looks: Looks) -> Iterator[MarkRow]:
     """The iterations and layers of programs on a device, numbered from 0."""
     for kind, name in (("iteration", "iterations"), ("layer", "layers"), ("block", "blocks")):
         parts = [_blocks(view, device, one, shown, looks) for one in spans if one.kind == kind]
@@ -141,7 +141,7 @@ def block_rows(view: View, device: int, spans: tuple[BlockSpans, ...], shown: Ra
             lane = lanes(start, end, np.zeros(len(start), np.int64))
             for place in np.unique(lane).tolist():
                 mine = lane == place
-                yield Row(group_name(view, device), name, "block", start[mine], (end - start)[mine], look[mine])
+                yield MarkRow(group_name(view, device), name, "block", start[mine], (end - start)[mine], look[mine])
 
 
 def _blocks(view: View, device: int, spans: BlockSpans, shown: Ranges, looks: Looks) -> tuple[Ints, Ints, Ints]:

@@ -15,7 +15,7 @@ from nsys_report.analysis.idle.causes import CAUSES, EXECUTE_RANGE, causes_of_ca
 from nsys_report.reports.arrays import codes, ints
 from nsys_report.reports.lanes import lanes
 from nsys_report.reports.timeline.looks import Looks
-from nsys_report.reports.timeline.model import Ints, Look, Row
+from nsys_report.reports.timeline.model import Ints, Look, MarkRow
 from nsys_report.reports.timeline.windows import overlapping
 from nsys_report.units import things
 
@@ -32,7 +32,7 @@ _FIELD = re.compile(r"[#,](hlo_op|hlo_module|name)=([^,#]+)")
 _XLA = ("XlaModule:", "Thunk:", "Xla", "TSL:", "Tsl")
 
 
-def host_rows(capture: Capture, shown: Ranges, looks: Looks) -> tuple[list[Row], tuple[str, ...]]:
+def host_rows(capture: Capture, shown: Ranges, looks: Looks) -> tuple[list[MarkRow], tuple[str, ...]]:
     """The rows of the threads that do most in the windows, and what is left out, in words. Threads that launch nothing and are in no
     range stand together with those that do the same."""
     calls, ranges = _within(capture.runtime, shown), _within(capture.nvtx, shown)
@@ -44,7 +44,7 @@ def host_rows(capture: Capture, shown: Ranges, looks: Looks) -> tuple[list[Row],
         alone = thread if role == LAUNCHES or thread in in_ranges else -1
         groups.setdefault((role, alone), []).append(thread)
     several = len(np.unique(names >> 24)) > 1
-    rows: list[Row] = []
+    rows: list[MarkRow] = []
     for (role, _), own in list(groups.items())[:MOST_GROUPS]:
         others = f" and {len(own) - 1} more" if len(own) > 1 else ""
         title = f"{thread_title(own[0], capture.thread_names.get(own[0]), several)}{others}: {role}"
@@ -67,7 +67,7 @@ def thread_title(thread: int, name: str | None, several: bool) -> str:
     return f"thread {thread & _THREAD}{f' {name}' if name else ''}{process}"
 
 
-def _thread_rows(group: str, threads: list[int], calls: pa.Table, ranges: pa.Table, looks: Looks) -> Iterator[Row]:
+def _thread_rows(group: str, threads: list[int], calls: pa.Table, ranges: pa.Table, looks: Looks) -> Iterator[MarkRow]:
     mine, own = (table.filter(pa.array(np.isin(ints(table, "thread"), threads))) for table in (calls, ranges))
     if len(own):
         yield from _rows(group, "NVTX", "range", own, _range_looks(own, looks))
@@ -83,13 +83,13 @@ def _role(calls: pa.Table) -> str:
     return "copies" if any("Memcpy" in name for name in names) else "waits" if any("Synchronize" in name for name in names) else "other"
 
 
-def _rows(group: str, name: str, kind: str, table: pa.Table, look: Ints) -> Iterator[Row]:
+def _rows(group: str, name: str, kind: str, table: pa.Table, look: Ints) -> Iterator[MarkRow]:
     start = ints(table, "start_ns")
     end = np.where(ints(table, "end_ns") < 0, start.max() + 1, np.maximum(ints(table, "end_ns"), start))
     depth = lanes(start, end, np.zeros(len(start), np.int64))
     for place in range(min(int(depth.max()) + 1, MOST_DEPTH)):
         at = np.flatnonzero(depth == place)
-        yield Row(group, name, kind, start[at], end[at] - start[at], look[at])
+        yield MarkRow(group, name, kind, start[at], end[at] - start[at], look[at])
 
 
 def _call_looks(calls: pa.Table, looks: Looks) -> Ints:

@@ -33,7 +33,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Row:
+class MarkRow:
     """Marks that never overlap, in order of start, as columns; several rows of one name hold what runs beside one another."""
 
     group: str
@@ -63,7 +63,7 @@ class Strip:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepView:
     """A step worth looking at: its execution, and what to see of the axis so that it stands amid its neighbors."""
 
     execution_id: int
@@ -80,10 +80,10 @@ class StepTimeline:
     span_ns: int
     windows: tuple[tuple[int, int], ...]
     """The stretches whose marks `rows` hold; elsewhere there are executions and strips alone."""
-    rows: tuple[Row, ...] = field(repr=False)
+    rows: tuple[MarkRow, ...] = field(repr=False)
     looks: tuple[Look, ...] = field(repr=False)
     strips: tuple[Strip, ...] = field(repr=False)
-    steps: tuple[Step, ...] = ()
+    steps: tuple[StepView, ...] = ()
     """Of each program the median one, the slowest and the first."""
     notes: tuple[str, ...] = ()
 
