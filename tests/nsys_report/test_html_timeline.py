@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from nsys_report.notebook import analyze
 from nsys_report.reports.html.page import render
 from tests.nsys_report import browser
-from tests.nsys_report.pages import analyzed, html_of, page_of
+from tests.nsys_report.pages import FIXTURES, analyzed, html_of, page_of
 from tests.nsys_report.test_timeline import timeline
 
 pytestmark = [
@@ -246,3 +247,12 @@ def test_of_several_captures_one_is_shown_at_a_time(chrome: Any, tmp_path: Path)
     assert opened(driver, path, "#p0-findings").execute_script(shown) == [True, False]
     assert opened(driver, path, "#p1-time").execute_script(shown) == [False, True]
     assert browser.complaints(driver) == []
+
+
+def test_captures_without_a_dump_make_a_page_that_works(chrome: Any, tmp_path: Path) -> None:
+    path = tmp_path / "bare.html"
+    bare = analyze(FIXTURES / "decode" / "capture.sqlite")
+    path.write_text(render(page_of(("one", bare), ("two", analyzed("train")))), encoding="utf-8")
+    driver = opened(chrome, path)
+    assert browser.complaints(driver) == []
+    assert driver.execute_script(f"return {T}.rows.some(row => row.kind === 'stream')")

@@ -193,7 +193,7 @@ def _fold(section: Section, table: Table) -> bool:
     return table.in_full and len(section.tables) > 1
 
 
-MOST_OPEN = 2
+MOST_OPEN = 1
 """Programs of a capture whose sections are open; those that follow have less of the time."""
 
 

@@ -35,7 +35,7 @@ def step_timeline(session: Session, programs: Programs, steps: Sequence[Sequence
     if not len(view.start):
         return None
     span = _span(session)
-    shown = windows(_starts(session), span, in_turns(_steps(view, rows) for rows in steps if len(rows)), most)
+    shown = windows(_starts(session), span, in_turns(_steps(view, rows) for rows in steps if len(rows)), int(most * ROOM))
     looks = Looks()
     rows, notes = host_rows(session.joined.capture, shown, looks)
     about = _instructions(session)
@@ -58,6 +58,8 @@ def step_timeline(session: Session, programs: Programs, steps: Sequence[Sequence
     )
 
 
+ROOM = 0.9
+"""Share of the marks that windows are chosen for: layers, and what reaches into a window, are not counted before."""
 MOST_STEPS = 3
 """Steps of a program that can be picked by name."""
 

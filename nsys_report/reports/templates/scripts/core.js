@@ -29,5 +29,8 @@ window.report = (function () {
   prefersDark.addEventListener("change", paintAll);
   root.dataset.charts = isDark() ? "dark" : "light";
 
-  return { root, data, box, element, isDark, onPaint: (paint) => painters.push(paint) };
+  // Calls `make(id, raw)` for what the page has a place for: a section may leave a chart out whose data are there.
+  const each = (charts, make) => Object.entries(charts).forEach(([id, raw]) => box(id) && make(id, raw));
+
+  return { root, data, box, element, isDark, each, onPaint: (paint) => painters.push(paint) };
 })();

@@ -223,5 +223,5 @@
     return row;
   }
 
-  report.startRollups = () => Object.entries(data.rollups).forEach(([id, raw]) => make(id, raw));
+  report.startRollups = () => report.each(data.rollups, make);
 })(window.report);

@@ -133,5 +133,5 @@
   });
   report.onSelect(() => charts.forEach(select));
   report.drawRooflines = () => charts.forEach(draw);
-  report.startRooflines = () => Object.entries(data.rooflines).forEach(([id, raw]) => make(id, raw));
+  report.startRooflines = () => report.each(data.rooflines, make);
 })(window.report);

@@ -344,6 +344,6 @@
   report.viewTimeline = view;
   report.redraw = () => timelines.forEach(draw);
   report.above = above;
-  report.startTimelines = () => Object.entries(data.timelines).forEach(([id, raw]) => inspect(make(id, raw), null));
+  report.startTimelines = () => report.each(data.timelines, (id, raw) => inspect(make(id, raw), null));
   report.onPaint(() => timelines.forEach((one) => { one.painter.recolor(); draw(one); }));
 })(window.report);

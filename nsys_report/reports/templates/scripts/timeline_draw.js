@@ -253,9 +253,21 @@
       }
     }
 
-    // Each execution's kernel time as a dot and the idle time before it as a cross, on one scale of time.
+    const largest = (columns) => columns.reduce((most, column) => column.reduce((m, v) => Math.max(m, v), most), 1);
+    function stroke(...lines) {
+      pen.beginPath();
+      for (const [[x, y], ...others] of lines) {
+        pen.moveTo(x, y);
+        for (const to of others) pen.lineTo(...to);
+      }
+      pen.stroke();
+    }
+
+    // Each execution's kernel time as a dot and the idle time before it as a cross, on one scale of time; of several executions in one
+    // mark the medians, and the slowest one's span as a triangle.
     function dots({ dots: rows, y, height }) {
-      const top = rows.reduce((most, row) => row.kernels.reduce((m, v) => Math.max(m, v), row.gap.reduce((m, v) => Math.max(m, v), most)), 1);
+      const several = rows.map((row) => row.slowest.filter((_, at) => row.count[at] > 1));
+      const top = largest([...several, ...rows.flatMap((row) => [row.kernels, row.gap])]);
       const level = (ns) => y + height - 4 - (ns / top) * (height - 10);
       pen.fillStyle = inks.quiet;
       pen.fillRect(gutter, Math.round(level(0)), width - gutter, 1);
@@ -266,10 +278,11 @@
           if (row.kernels[at] > 0) pen.fillRect(x - 2, level(row.kernels[at]) - 2, 4, 4);
           if (row.gap[at] > 0) {
             const cross = level(row.gap[at]);
-            pen.beginPath();
-            pen.moveTo(x - 2.5, cross - 2.5); pen.lineTo(x + 2.5, cross + 2.5);
-            pen.moveTo(x + 2.5, cross - 2.5); pen.lineTo(x - 2.5, cross + 2.5);
-            pen.stroke();
+            stroke([[x - 2.5, cross - 2.5], [x + 2.5, cross + 2.5]], [[x + 2.5, cross - 2.5], [x - 2.5, cross + 2.5]]);
+          }
+          if (row.count[at] > 1) {
+            const tip = level(row.slowest[at]);
+            stroke([[x, tip - 3], [x + 3, tip + 2], [x - 3, tip + 2], [x, tip - 3]]);
           }
         }
       }
