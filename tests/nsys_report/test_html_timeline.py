@@ -156,7 +156,8 @@ def test_the_address_brings_everything_back(chrome: Any, page: Path) -> None:
     at_a_kernel(decode)[0].click().perform()
     press(decode, "+", "+")
     wanted = view(decode), decode.execute_script("return report.selection")
-    browser.until(lambda: "t.p0=" in decode.execute_script("return location.hash"), "the address holds the view")
+    ends = f"`t.p0=${{Math.round({T}.low)}}~${{Math.round({T}.high)}}`"
+    browser.until(lambda: decode.execute_script(f"return location.hash.includes({ends})"), "the address holds the view")
     browser.until(lambda: "sel=" in decode.execute_script("return location.hash"), "the address holds the selection")
     again = opened(decode, page, decode.execute_script("return location.hash"))
     assert view(again) == pytest.approx(wanted[0], abs=1)
