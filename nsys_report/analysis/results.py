@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -96,13 +95,6 @@ class AnalysisResults:
 def compute_results(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
     """Everything the report shows of one capture; a pure function of its arguments."""
     view = make_view(joined)
-    with ThreadPoolExecutor(1) as pool:  # NumPy computes without Python's lock: two go through the columns side by side
-        return _results(view, ceilings, pool)
-
-
-def _results(view: View, ceilings: Ceilings, pool: Executor) -> AnalysisResults:
-    joined = view.joined
-    found_idle = pool.submit(idle_times, view)
     costs = costs_of(view)
     same, times = alike(view, costs), class_times(view, costs)
     dots = fact_dots(joined)
@@ -111,17 +103,15 @@ def _results(view: View, ceilings: Ceilings, pool: Executor) -> AnalysisResults:
     per_flop = nanoseconds_per_flop(types, ceilings)
     busy, coverage, modules = busy_times(view), coverage_table(view), modules_table(view)
     groups, repeating = group_by_instruction(view), find_repeats(view, costs, ceilings)
-    idle = found_idle.result()
+    idle = idle_times(view)
     budgets = budget(view, costs, same, times, idle, busy, ceilings, per_flop)
     typical = typical_executions(view, budgets.wall)
-    found_instructions = pool.submit(instructions_table, view, costs, groups, ceilings, stored, typical)
+    instructions = instructions_table(view, costs, groups, ceilings, stored, typical)
     hidden = sum(length(i.by_cause[CODES["not_recorded"]]) for i in idle)
     coverage = with_unrecorded(coverage, hidden)
     budget_rows, steps = budget_tables(view, budgets, tokens_per_execution(view, costs, same, stored), cache_types(view))
     gaps = gap_parts(view, idle)
     classes = classes_table(view, costs, same, times, ceilings, typical)
-    kernels = kernels_table(view)
-    instructions = found_instructions.result()
     return AnalysisResults(
         ceilings=ceilings,
         modules=modules,
@@ -129,7 +119,7 @@ def _results(view: View, ceilings: Ceilings, pool: Executor) -> AnalysisResults:
         details=details_table(view, costs, same, times, ceilings, typical),
         instructions=instructions,
         phases=phases_table(instructions, modules),
-        kernels=kernels,
+        kernels=kernels_table(view),
         copies=copies_table(view, typical),
         coverage=coverage,
         devices=devices_table(view, busy),
