@@ -11,11 +11,14 @@ from pathlib import Path
 
 from tests.fuzz import captures, dumps
 from tests.fuzz.judge import Outcome, outcome
+from tests.fuzz.rooms import ROOMS, room_fault
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
 SMALL = ("moe", "int8", "torch_mlp", "train", "threads", "sharded_nocb", "graph_2025", "shapes")
 """Fixtures of at most about 300 kernels."""
-KINDS = ("capture", "capture", "dump", "dump", "bytes", "harmless")
+KINDS = {"captures": ("capture", "capture", "bytes", "harmless"), "dumps": ("dump", "dump", "dump", "harmless")}
+"""What is done to captures, and to dumps; something harmless now and then."""
+ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +32,17 @@ class Case:
     message: str
 
 
-def run_case(number: int, folder: Path, seed: int = 0) -> Case:
-    """Builds a case in a folder, which is left for whoever wants to look, and judges it. The same number and seed give the same case."""
-    rng = random.Random(f"{seed}:{number}")
-    fixture, kind = rng.choice([name for name in SMALL if (FIXTURES / name / "capture.sqlite").exists()]), rng.choice(KINDS)
+def run_case(number: int, folder: Path, seed: int = 0, of: str = ALL) -> Case:
+    """Builds a case in a folder, which is left for whoever wants to look, and judges it. The same number and seed give the same case.
+
+    `of` is a key of KINDS, or ALL. Beside the report, one other command is given each case.
+    """
+    rng = random.Random(f"{seed}:{number}:{of}")
+    kinds = KINDS[of] if of != ALL else tuple(kind for some in KINDS.values() for kind in some)
+    there = [name for name in SMALL if (FIXTURES / name / "capture.sqlite").exists()]
+    if of == "dumps":
+        there = [name for name in there if (FIXTURES / name / "xla_dump").is_dir()]
+    fixture, kind = rng.choice(there), rng.choice(kinds)
     source = FIXTURES / fixture
     capture, dump = folder / "capture.sqlite", folder / "xla_dump"
     shutil.copyfile(source / "capture.sqlite", capture)
@@ -44,6 +54,7 @@ def run_case(number: int, folder: Path, seed: int = 0) -> Case:
     wrong = found.wrong
     if kind == "harmless" and not wrong:
         wrong = _difference(_untouched(fixture), found)
+    wrong = wrong or room_fault(rng.choice(ROOMS), source / "capture.sqlite", capture, dump if has_dump else None, folder / "out")
     return Case(number, fixture, done, wrong, found.message)
 
 
