@@ -57,6 +57,7 @@ def read_ranks(
     """Reads the captures of a run; of captures that are none, unless that is `forced`, the first ones. Raises what `analyze` raises
     where no capture can be read, or where one cannot and the others are no run.
     """
+    from nsys_report.errors import InputError
     from nsys_report.ranks.engine import run_tasks, runs_of
     from nsys_report.ranks.recognize import are_ranks
     from nsys_report.ranks.run import analyze_run
@@ -77,6 +78,9 @@ def read_ranks(
     found |= dict(zip(rest, results, strict=True))
     ordered = [found[n] for n in range(len(tasks))]
     run = analyze_run([r for r in ordered if isinstance(r, CaptureRuns)], [r for r in ordered if isinstance(r, Failure)])
+    if not run.ranks:
+        message = "no capture holds executions of an XLA program: there are no ranks to lay together"
+        raise InputError(message, "give the dumps with --xla-dump, or leave out --ranks", slug="no-ranks")
     first = tasks[min(sessions)]
     shown = next((n for n, rank in enumerate(run.ranks) if run.captures[rank.capture].name == first.name), 0)
     return Several(run, shown, {first.capture: sessions[min(sessions)]})

@@ -124,3 +124,9 @@ def test_paths_of_ranks(tmp_path: Path) -> None:
         dumps_for(found, [Path("a"), Path("b")])
     with pytest.raises(InputError):
         expanded([tmp_path / "gone_{rank}.sqlite"])
+
+
+def test_captures_without_programs_have_no_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = shutil.copyfile(FIXTURES / "torch_mlp" / "capture.sqlite", tmp_path / "capture.sqlite")
+    assert app.run(["report", str(FIXTURES / "torch_mlp" / "capture.sqlite"), str(other), "--ranks"]) == 1
+    assert "there are no ranks to lay together" in capsys.readouterr().err
