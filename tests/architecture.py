@@ -86,7 +86,7 @@ NSYS_REPORT: dict[str, str] = {
     "analysis/arrays/": "hlo_mapping/__init__.py capture/arrays.py capture/model.py joined.py | numpy pyarrow",
     "analysis/times/": "hlo_mapping/__init__.py analysis/arrays/ | numpy pyarrow",
     "analysis/roofline/": "hlo_mapping/__init__.py errors.py joined.py analysis/arrays/ analysis/times/ | numpy pyarrow",
-    "analysis/idle/": "hlo_mapping/__init__.py analysis/arrays/ analysis/times/ | numpy pyarrow",
+    "analysis/idle/": "hlo_mapping/__init__.py capture/catalogue.py analysis/arrays/ analysis/times/ | numpy pyarrow",
     "analysis/structure/": "hlo_mapping/__init__.py analysis/arrays/ analysis/times/ analysis/roofline/ analysis/idle/ | numpy pyarrow",
     "analysis/budget/": "hlo_mapping/__init__.py analysis/arrays/ analysis/times/ analysis/roofline/ analysis/idle/ | numpy pyarrow",
     "analysis/rollup/": "hlo_mapping/__init__.py analysis/arrays/ analysis/roofline/ analysis/budget/ | numpy pyarrow",

@@ -70,6 +70,7 @@ def joined(
     memory = pa.table({name: pa.array([r.get(name) for r in rows], pa.string()) for name in ("source_memory", "target_memory")})
     capture = SimpleNamespace(
         info=SimpleNamespace(gpus=()),
+        thread_names={},
         activities=memory,
         runtime=table(RUNTIME, list(runtime)),
         nvtx=table(NVTX, list(nvtx)),

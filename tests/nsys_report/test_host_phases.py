@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from nsys_report.analysis.arrays.view import make_view
@@ -68,3 +70,27 @@ def test_a_call_that_is_ahead_leaves_nothing_to_the_host() -> None:
     """The next launch was made while the device still worked: all that is left is the device's own."""
     rows = [kernel(4000 * n, 4000 * n + 3900, n, 0, **launched(4000 * n - 3000, 4000 * n - 2950)) for n in range(3)]
     assert phases(rows) == [("launch", 0, 100)]
+
+
+def test_ranges_that_people_opened_name_the_phases_they_cover() -> None:
+    """In each step `read` holds the time with the result, `load` and in it `decode` what comes before the call; `run` holds it all."""
+    opened = []
+    for n in range(3):
+        at = 4000 * n
+        opened += [(at + 1500, at + 2000, "read"), (at + 2250, at + 3900, "load"), (at + 2300, at + 3800, "decode")]
+    opened.append((-1000, 30_000, "run"))
+    ranges = [{"start_ns": a, "end_ns": b, "thread": 11, "text": text} for a, b, text in opened]
+    ranges.append({"start_ns": 2250, "end_ns": 3900, "thread": 12, "text": "another thread's"})
+    made = joined(
+        [row for n in range(3) for row in step(4000 * n, n)], [fact("k")], executions={n + 10: HELPER for n in range(3)}, nvtx=ranges
+    )
+    found = [r for r in host_phases(make_view(made)).to_pylist() if r["hlo_module"] == "jit_step"]
+    named = {r["phase"]: r["user_range"] for r in found}
+    assert (named["after_result"], named["before_call"]) == ("read", "decode")
+    assert named["fetch"] is None and named["launch"] is None
+
+
+def test_threads_are_called_by_their_names() -> None:
+    made = joined([row for n in range(3) for row in step(4000 * n, n)], [fact("k")], executions={n + 10: HELPER for n in range(3)}, nvtx=[])
+    made = replace(made, capture=SimpleNamespace(**vars(made.capture) | {"thread_names": {11: "dataloader"}}))  # type: ignore[arg-type]
+    assert {r["thread_name"] for r in host_phases(make_view(made)).to_pylist()} == {"dataloader"}

@@ -17,6 +17,7 @@ from nsys_report.analysis.arrays.schemas import MODULE_KEY
 from nsys_report.analysis.arrays.tables import module_columns, table
 from nsys_report.analysis.arrays.view import Ints, View, coded, ints
 from nsys_report.analysis.idle.causes import EXECUTE_RANGE
+from nsys_report.analysis.idle.user_ranges import UserRanges, user_ranges
 from nsys_report.analysis.times.attribution import windows
 from nsys_report.analysis.times.modules import intervals_to_next
 
@@ -44,9 +45,19 @@ HOST_PHASES = pa.schema(
         column("start_ns", pa.int64(), "from the end of the device's work for the execution before"),
         column("duration_ns", pa.int64(), "length; the phases of a program add up to the time until its next execution's first activity"),
         column("thread", pa.int64(), "the thread that made the call at its end (global thread id); null where none was recorded"),
+        column("thread_name", pa.string(), "that thread's name; null where the capture has none"),
+        column(
+            "user_range",
+            pa.string(),
+            "the innermost NVTX range of the program's own around most of the phase; null for none",
+        ),
     ]
 )
 """A row per phase of one typical step of each program that is called again and again."""
+
+
+Row = tuple[str, str | None, int, int, int]
+"""A phase: its key, its name, its start from the device's end and its length, ns, and the thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +73,25 @@ class Event:
 
 def host_phases(view: View) -> pa.Table:
     """Schema HOST_PHASES, in the order of the programs."""
-    taken = _execution_ranges(view)
+    taken, ranges = _execution_ranges(view), user_ranges(view)
     found = [HOST_PHASES.empty_table()]
     for module in range(len(view.modules)):
         pair = _typical_pair(view, module)
         if pair is not None:
-            rows = list(_phases(*_between(view, *pair), _call(view, pair[1], taken)))
-            found.append(_table(view, module, rows))
+            done, events = _between(view, *pair)
+            rows = list(_phases(done, events, _call(view, pair[1], taken)))
+            found.append(_table(view, module, rows, _named(ranges, done, rows)))
     return pa.concat_tables(found)
 
 
-def _table(view: View, module: int, rows: list[tuple[str, str | None, int, int, int]]) -> pa.Table:
+def _named(ranges: UserRanges, done: int, rows: list[Row]) -> list[str | None]:
+    """What people named each phase; a range around the whole step names none of them."""
+    whole = done, done + sum(length for _, _, _, length, _ in rows)
+    return [ranges.naming(done + start, done + start + length, thread, whole) for _, _, start, length, thread in rows]
+
+
+def _table(view: View, module: int, rows: list[Row], named: list[str | None]) -> pa.Table:
+    names = view.joined.capture.thread_names
     columns = {
         **module_columns([view.modules[module]] * len(rows)),
         "position": list(range(len(rows))),
@@ -82,6 +101,8 @@ def _table(view: View, module: int, rows: list[tuple[str, str | None, int, int, 
         "start_ns": [row[2] for row in rows],
         "duration_ns": [row[3] for row in rows],
         "thread": pa.array([row[4] if row[4] >= 0 else None for row in rows], pa.int64()),
+        "thread_name": pa.array([names.get(row[4]) for row in rows], pa.string()),
+        "user_range": pa.array(named, pa.string()),
     }
     return table(HOST_PHASES, columns)
 
@@ -163,7 +184,7 @@ def _execution_ranges(view: View) -> tuple[Ints, Ints, Ints]:
     return ints(nvtx, "start_ns")[0][chosen], end[chosen], ints(nvtx, "thread")[0][chosen]
 
 
-def _phases(done: int, events: list[Event], call: NextCall) -> Iterator[tuple[str, str | None, int, int, int]]:
+def _phases(done: int, events: list[Event], call: NextCall) -> Iterator[Row]:
     """The phases in order: key, name, start from `done`, length, thread. What one event covers of another's time is the earlier one's."""
     cursor, last = done, ""
     for event in events:

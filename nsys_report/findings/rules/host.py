@@ -13,7 +13,7 @@ from nsys_report.fact import Fact
 from nsys_report.findings.ledger import all_of, claimed_ns
 from nsys_report.findings.model import Finding
 from nsys_report.findings.rules.offload import offloaded_arguments
-from nsys_report.findings.step import Context, Step
+from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import count, duration, share, size, things
 
@@ -117,12 +117,15 @@ def waiting_for_host(context: Context, step: Step) -> Iterator[Finding]:
         return
     (ups, up), (downs, down) = copied(context, step, "HtoD"), copied(context, step, "DtoH")
     helpers = helper_executions(context, step)
-    phases = _phases(context, step)
+    phases, rows = _phases(context, step), _host_rows(context, step) if step.is_steady else []
+    ranges = _named_ranges(rows)
     copies = (ups, up, downs, down)
     yield Finding(
         slug="waiting-for-host",
-        title=f"The GPU stands idle {duration(idle)} of each {duration(step.wall_ns)} step between two calls" + _longest_words(phases),
-        why=_why_waiting(step, phases, copies, helpers),
+        title=f"The GPU stands idle {duration(idle)} of each {duration(step.wall_ns)} step between two calls"
+        + _longest_words(phases)
+        + (f", in {next(iter(ranges))!r}" if 2 * max(ranges.values(), default=0.0) >= idle else ""),
+        why=_why_waiting(step, phases, copies, helpers) + _told(rows),
         remedy=_REMEDIES[max(phases, key=phases.__getitem__)] if phases else _remedy(downs >= 0.5, ups, helpers, step.tokens),
         confidence="likely",
         basis="Idle time by cause, from API calls and copies; whether the next call needs the result on the host, a capture cannot show",
@@ -139,6 +142,7 @@ def waiting_for_host(context: Context, step: Step) -> Iterator[Finding]:
             Fact("copies_out", "copies to the host", downs, "count"),
             Fact("bytes_out", "bytes to the host", down, "bytes"),
             Fact("helper_executions", "executions of programs without kernels", helpers, "count"),
+            *(Fact(f"range_{n}", name, ns, "ns") for n, (name, ns) in enumerate(ranges.items(), 1)),
             *(Fact(f"phase_{key}_ns", f"in one typical step: {_PHASES[key]}", time, "ns") for key, time in phases.items()),
         ),
     )
@@ -170,10 +174,32 @@ _REMEDIES = {
 }
 
 
+def _host_rows(context: Context, step: Step) -> list[Record]:
+    """Rows of schema HOST_PHASES: one typical step of a program, in order."""
+    key = (step.key.hlo_module, step.key.program_id)
+    return [r for r in context.results.host_phases.to_pylist() if (r["hlo_module"], r["program_id"]) == key]
+
+
+def _named_ranges(rows: list[Record]) -> dict[str, float]:
+    """The time of phases between two calls under ranges that people opened themselves, ns, longest first."""
+    found: dict[str, float] = {}
+    for row in rows:
+        if row["user_range"] and row["phase"] not in ("dispatch", "launch"):
+            found[row["user_range"]] = found.get(row["user_range"], 0.0) + row["duration_ns"]
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def _told(rows: list[Record]) -> str:
+    """What people's own ranges and the threads' names say of the host's time."""
+    ranges = _named_ranges(rows)
+    said = f" Of that {', '.join(f'{duration(ns)} in {name!r}' for name, ns in list(ranges.items())[:3])}." if ranges else ""
+    threads = dict.fromkeys(str(r["thread_name"] or r["thread"]) for r in rows if r["thread"] is not None)
+    return said + (f" Threads {' and '.join(threads)} take turns." if len(threads) > 1 else "")
+
+
 def _phases(context: Context, step: Step) -> dict[str, float]:
     """The phases of one typical step between two calls, ns, in the order of the step; empty where none is known."""
-    key = (step.key.hlo_module, step.key.program_id)
-    rows = [r for r in context.results.host_phases.to_pylist() if (r["hlo_module"], r["program_id"]) == key]
+    rows = _host_rows(context, step)
     found = {key: float(sum(r["duration_ns"] for r in rows if r["phase"] in names)) for key, names in _GROUPS.items()}
     return {key: time for key, time in found.items() if time} if step.is_steady else {}
 
