@@ -1,7 +1,8 @@
 "use strict";
-// The timeline: a view on one axis that is zoomed, moved, searched and selected on. timeline_draw.js draws it.
+// The timeline: a view on one axis that is zoomed, moved, pointed at and selected on. timeline_rows.js lays it out, timeline_draw.js draws
+// it, timeline_keys.js is for who points with no mouse.
 (function (report) {
-  const { data, box, element } = report;
+  const { data, box, element, above } = report;
   const timelines = new Map();
   const LEAST = 200; // ns that a view shows at least
 
@@ -17,24 +18,13 @@
     return { ...row, start, end, look: Uint32Array.from(row.look) };
   }
 
-  // The first index whose value is greater than x; values ascend.
-  function above(values, x) {
-    let low = 0, high = values.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (values[middle] > x) high = middle;
-      else low = middle + 1;
-    }
-    return low;
-  }
-
   function make(id, raw) {
     const host = box(id);
     const made = { id, part: id.split("-")[0], raw, host, rows: raw.rows.map(unpacked), low: 0, high: Math.max(raw.span, LEAST),
                    hover: null, chosen: null, matches: null };
     made.lanes = report.layout(made);
     made.painter = report.painter(made);
-    host.addEventListener("keydown", (event) => onKey(made, event));
+    host.addEventListener("keydown", (event) => report.timelineKey(made, event));
     host.addEventListener("wheel", (event) => onWheel(made, event), { passive: false });
     host.addEventListener("dblclick", (event) => onDouble(made, event));
     drags(made);
@@ -261,47 +251,6 @@
     said.append(fold);
   }
 
-  // ---- keys -----------------------------------------------------------------------------------------------------
-  const KEYS = { "+": "in", "=": "in", "-": "out", 0: "all", Home: "all" };
-  function onKey(timeline, event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target !== timeline.host) return;
-    const { key } = event;
-    if (KEYS[key]) STEPS[KEYS[key]](timeline);
-    else if (key.startsWith("Arrow")) arrow(timeline, key.slice(5), event.shiftKey);
-    else if (key === "Enter" && report.selection) report.go(`${report.selection.section}:${report.selection.name}`);
-    else if (key === "Escape") choose(timeline, null);
-    else return;
-    event.preventDefault();
-  }
-
-  // Left and right go from mark to mark of a row, up and down to the nearest mark of the next row; with Shift the view moves.
-  function arrow(timeline, way, shifted) {
-    if (shifted && (way === "Left" || way === "Right")) return STEPS[way.toLowerCase()](timeline);
-    const rows = timeline.lanes.all.filter((lane) => lane.row?.start.length).map((lane) => lane.row);
-    const { chosen } = timeline;
-    if (!chosen) return first(timeline, rows);
-    if (way === "Left" || way === "Right") {
-      const at = chosen.at + (way === "Left" ? -1 : 1);
-      if (at >= 0 && at < chosen.row.start.length) step(timeline, chosen.row, at);
-      return;
-    }
-    const row = rows[rows.indexOf(chosen.row) + (way === "Up" ? -1 : 1)];
-    if (row) step(timeline, row, Math.min(above(row.end, chosen.row.start[chosen.at]), row.start.length - 1));
-  }
-
-  function first(timeline, rows) {
-    const row = rows.find((one) => one.kind === "stream") ?? rows[0];
-    if (row) step(timeline, row, Math.min(above(row.end, timeline.low), row.start.length - 1));
-  }
-
-  function step(timeline, row, at) {
-    if (row.kind === "execution") {
-      timeline.chosen = { row, at };
-      inspect(timeline, timeline.chosen);
-      draw(timeline);
-    } else choose(timeline, { row, at }, true);
-  }
-
   report.onSelect((selection) => {
     for (const timeline of timelines.values()) {
       timeline.selected = selection ? looksOf(timeline, selection) : null;
@@ -312,38 +261,12 @@
     return new Set(timeline.raw.looks.flatMap((look, at) => (look[3] === name && (!look[2] || look[2] === section) ? [at] : [])));
   }
 
-  // ---- the same as a table ----------------------------------------------------------------------------------------
-  const MOST = 300;
-  function listing(timeline) {
-    const marks = timeline.lanes.all.flatMap(({ row, group }) => {
-      if (!row) return [];
-      const from = above(row.end, timeline.low), found = [];
-      for (let at = from; at < row.start.length && row.start[at] < timeline.high; at++) found.push({ row, at, group });
-      return found;
-    }).sort((a, b) => a.row.start[a.at] - b.row.start[b.at]);
-    const table = element("table"), body = element("tbody"), head = element("thead"), names = element("tr");
-    for (const title of ["begins", "takes", "where", "what"]) names.append(element("th", "", title));
-    head.append(names);
-    for (const mark of marks.slice(0, MOST)) {
-      const { row, at, group } = mark, line = element("tr");
-      line.append(element("td", "n", report.moment(row.start[at])), element("td", "n", report.duration(row.end[at] - row.start[at])),
-                  element("td", "", `${group} · ${row.name}`), element("td", "", report.about(timeline, mark).name));
-      body.append(line);
-    }
-    table.append(head, body);
-    const note = element("p", "quiet", marks.length > MOST ? `The first ${MOST} of ${marks.length} marks in view: zoom in for the others.`
-                                                         : `${marks.length} marks in view.`);
-    return [note, table];
-  }
-  document.addEventListener("toggle", (event) => {
-    const timeline = event.target.classList.contains("listing") && timelines.get(event.target.dataset.for);
-    if (timeline && event.target.open) event.target.querySelector(".scroll").replaceChildren(...listing(timeline));
-  }, true);
-
   report.timelines = timelines;
   report.viewTimeline = view;
+  report.timelineSteps = STEPS;
+  report.choose = choose;
+  report.chooseQuietly = (timeline, mark) => { timeline.chosen = mark; inspect(timeline, mark); draw(timeline); };
   report.redraw = () => timelines.forEach(draw);
-  report.above = above;
   report.startTimelines = () => report.each(data.timelines, (id, raw) => inspect(make(id, raw), null));
   report.onPaint(() => timelines.forEach((one) => { one.painter.recolor(); draw(one); }));
 })(window.report);
