@@ -68,6 +68,9 @@ if TYPE_CHECKING:
     from hlo_mapping.matching.result import Annotations as Annotations
     from hlo_mapping.matching.result import JoinedExecution as JoinedExecution
     from hlo_mapping.matching.result import LaunchJoin as LaunchJoin
+    from hlo_mapping.memory.usage import ProgramMemory as ProgramMemory
+    from hlo_mapping.memory.usage import Temporary as Temporary
+    from hlo_mapping.memory.usage import program_memory as program_memory
     from hlo_mapping.opcodes import VIEW_OPCODES as VIEW_OPCODES
     from hlo_mapping.origins import Origin as Origin
     from hlo_mapping.origins import Origins as Origins
@@ -130,12 +133,14 @@ _HOMES = {
     "Program": "dump.program",
     "ProgramFacts": "facts",
     "ProgramKind": "program_kind",
+    "ProgramMemory": "memory.usage",
     "ProgramSummary": "summary",
     "RoleOverrides": "classification.overrides",
     "SUMS_SPLIT_PRODUCT": "classification.reasons",
     "TRAINING_PHASES": "phases",
     "VIEW_OPCODES": "opcodes",
     "WORD": "columns",
+    "Temporary": "memory.usage",
     "Work": "pairing.work",
     "Renamer": "text.vocabulary",
     "anonymous_dump": "dump.anonymous",
@@ -163,6 +168,7 @@ _HOMES = {
     "parse_module": "text.parser",
     "print_instruction": "text.printer",
     "program_facts": "facts",
+    "program_memory": "memory.usage",
     "read_before": "dump.program",
     "read_debug_options": "dump.debug_options",
     "read_manifest": "classification.overrides",

@@ -43,6 +43,7 @@ HLO_MAPPING: dict[str, str] = {
     "dataflow.py": f"{VALUES} text/calls.py",
     "pairing/": f"{VALUES} dataflow.py",
     "matching/": f"{VALUES} dump/ | numpy pyarrow",
+    "memory/": f"{VALUES} dump/",
     "costs/": f"{VALUES} dataflow.py text/attributes.py",
     "classification/": f"{VALUES} dataflow.py costs/",
     "naming/": f"{VALUES} dataflow.py classification/",
@@ -57,8 +58,8 @@ HLO_MAPPING: dict[str, str] = {
     "__init__.py": "classification/overrides.py classification/reasons.py classification/roles.py collectives.py columns.py floor.py"
     " dataflow.py dots.py dump/anonymous.py dump/debug_options.py dump/files.py dump/index.py dump/program.py errors.py facts.py"
     " ir.py kernel_classes.py launches.py matching/confidence.py matching/join.py matching/names.py matching/result.py opcodes.py"
-    " origins.py pairing/instructions.py pairing/programs.py pairing/work.py phases.py program_kind.py shape.py summary.py text/parser.py"
-    " text/printer.py text/vocabulary.py",
+    " memory/usage.py origins.py pairing/instructions.py pairing/programs.py pairing/work.py phases.py program_kind.py shape.py summary.py"
+    " text/parser.py text/printer.py text/vocabulary.py",
 }
 """HLO alone: knows nothing of captures, commands or pages."""
 

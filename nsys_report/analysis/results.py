@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from hlo_mapping import ProgramMemory
 from nsys_report.analysis.arrays.intervals import length
 from nsys_report.analysis.arrays.view import View, make_view
 from nsys_report.analysis.budget.parts import Budget, budget
@@ -14,6 +16,7 @@ from nsys_report.analysis.idle.causes import CODES
 from nsys_report.analysis.idle.host_gap import gap_parts, host_gaps
 from nsys_report.analysis.idle.host_phases import host_phases
 from nsys_report.analysis.idle.idle_times import IdleTime, idle_times
+from nsys_report.analysis.memory import memory_of_programs
 from nsys_report.analysis.rollup.work import typical_work
 from nsys_report.analysis.roofline.ceilings import Ceilings
 from nsys_report.analysis.roofline.classes import class_times, classes_table, details_table
@@ -84,6 +87,8 @@ class AnalysisResults:
     """Schema precision.PRECISION."""
     work: pa.Table
     """Schema work.WORK: what a typical step runs, by instruction, which roll-ups sum up."""
+    memory: Mapping[int, ProgramMemory]
+    """What the programs need that take most time, by number; those of whose memory the dump says nothing are left out."""
     joined_share: float | None
     """Share of the kernel time joined with confidence 0.5 or more, autotuning left out; None without kernels."""
     view: View
@@ -139,6 +144,7 @@ def compute_results(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
         roofline=roofline_table(instructions, classes, types, ceilings),
         precision=precision_table(instructions, dots, types, ceilings),
         work=typical_work(view, costs, budgets, ceilings, per_flop),
+        memory=memory_of_programs(joined, modules),
         joined_share=joined_share(coverage),
         view=view,
         idle=idle,

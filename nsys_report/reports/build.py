@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from nsys_report.reports import budget_page, capture_sections, counters_page, notices, program_details, programs, rollup_page, what_if_page
+from nsys_report.reports import (
+    budget_page,
+    capture_sections,
+    counters_page,
+    memory_page,
+    notices,
+    program_details,
+    programs,
+    rollup_page,
+    what_if_page,
+)
 from nsys_report.reports.model import Part, Report, Section, Table
 from nsys_report.reports.present import Record, of_few
 from nsys_report.reports.program_facts import classes_total, opening
@@ -107,6 +117,9 @@ def _program(session: Session, record: Record, top: int | None, rollup: str) -> 
     copies = programs.of_module(results.copies, record)
     if len(copies):
         tables.append(capture_sections.copies_table(copies))
+    if (memory := memory_page.memory_of(session, record)) is not None:
+        tables += memory_page.memory_tables(memory, instructions)
+        facts, lines = (*facts, *memory_page.memory_facts(memory)), (*lines, *memory_page.memory_lines(memory))
     tables += program_details.full_tables(results, record)
     if joined and not len(classes):
         lines = (*lines, f"Nothing in it is of {session.narrowed}.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from nsys_report.fact import Fact
 from nsys_report.reports.build import worth_a_section
 from nsys_report.reports.html.hlo_text import hlo_texts
+from nsys_report.reports.memory_page import Curve, memory_curve, memory_of
 from nsys_report.reports.model import Notice, Part, Report
 from nsys_report.reports.notices import health_notices
 from nsys_report.reports.pictures.build import build_pictures, rows_of
@@ -42,6 +43,8 @@ class Content:
     timeline: StepTimeline | None = None
     rollups: Mapping[str, Rollups] = field(default_factory=dict, repr=False)
     """By the title of a program's section."""
+    memory: Mapping[str, Curve] = field(default_factory=dict, repr=False)
+    """Temporaries over the order of each program, by the title of its section."""
     hlo: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     """HLO text by the title of a program's section and by instruction."""
     limits: tuple[Notice, ...] = ()
@@ -75,9 +78,8 @@ def _content(part: Part, session: Session, parts: int, made_by: str) -> Content:
     limits = [n for n in health_notices(session.health.items, everything=True) if n.severity == "ok" or (n.message, n.hint) not in said]
     texts = dict(hlo_texts(session, MOST_TEXT // parts))
     timeline = _timeline(session, MOST_TIMELINE_MARKS // parts)
-    return Content(
-        part, replace(pictures, name=part.name), timeline, _rollups(session, parts), texts, tuple(limits), tuple(_made(session, made_by))
-    )
+    rollups, memory, made = _rollups(session, parts), _memory(session), tuple(_made(session, made_by))
+    return Content(part, replace(pictures, name=part.name), timeline, rollups, memory, texts, tuple(limits), made)
 
 
 def _rollups(session: Session, parts: int) -> dict[str, Rollups]:
@@ -104,6 +106,12 @@ def timeline_page(session: Session, execution: int | None, made_by: str) -> Page
     part = Part(session.name, "")
     report = Report((part,), made_by=made_by)
     return Page(report, (Content(part, pictures, timeline),) if timeline is not None else ())
+
+
+def _memory(session: Session) -> dict[str, Curve]:
+    records = worth_a_section(session)[0] if len(session.results.modules) else []
+    known = {title_of(record): memory for record in records if (memory := memory_of(session, record)) is not None}
+    return {title: curve for title, memory in known.items() if (curve := memory_curve(memory)) is not None}
 
 
 def _timeline(session: Session, most: int) -> StepTimeline | None:

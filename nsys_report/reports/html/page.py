@@ -18,6 +18,7 @@ from nsys_report.reports.html import data
 from nsys_report.reports.html.content import Content, Page
 from nsys_report.reports.html.glossary import CERTAINTY, PARTS, TERMS, prose
 from nsys_report.reports.html.heat import heat_drawing
+from nsys_report.reports.html.memory import area, curve_words, peak_at
 from nsys_report.reports.html.rollup import rollup_words
 from nsys_report.reports.html.timeline import picks, summary_of
 from nsys_report.reports.model import Column, Part, Row, Section, Table
@@ -142,6 +143,9 @@ def _environment(page: Page) -> Environment:
         rollup_of=data.rollup_of,
         heat_drawing=heat_drawing,
         rollup_words=rollup_words,
+        area=area,
+        peak_at=peak_at,
+        curve_words=curve_words,
     )
     return environment
 
