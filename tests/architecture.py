@@ -90,7 +90,7 @@ NSYS_REPORT: dict[str, str] = {
     "analysis/idle/": "hlo_mapping/__init__.py capture/catalogue.py analysis/arrays/ analysis/times/ | numpy pyarrow",
     "analysis/structure/": "hlo_mapping/__init__.py analysis/arrays/ analysis/times/ analysis/roofline/ analysis/idle/ | numpy pyarrow",
     "analysis/budget/": "hlo_mapping/__init__.py analysis/arrays/ analysis/times/ analysis/roofline/ analysis/idle/ | numpy pyarrow",
-    "analysis/rollup/": "hlo_mapping/__init__.py analysis/arrays/ analysis/roofline/ analysis/budget/ | numpy pyarrow",
+    "analysis/rollup/": "hlo_mapping/__init__.py analysis/arrays/ analysis/roofline/ | numpy pyarrow",
     "analysis/": f"hlo_mapping/__init__.py errors.py joined.py {ANALYSIS} | pyarrow",
     "findings/": "hlo_mapping/__init__.py units.py fact.py capture/health.py joined.py analysis/ analysis/arrays/ analysis/times/"
     " analysis/idle/ | numpy pyarrow",

@@ -143,7 +143,7 @@ def compute_results(joined: Joined, ceilings: Ceilings) -> AnalysisResults:
         block_spans=repeating.spans,
         roofline=roofline_table(instructions, classes, types, ceilings),
         precision=precision_table(instructions, dots, types, ceilings),
-        work=typical_work(view, costs, budgets, ceilings, per_flop),
+        work=typical_work(view, costs, typical, ceilings, per_flop),
         memory=memory_of_programs(joined, modules),
         joined_share=joined_share(coverage),
         view=view,

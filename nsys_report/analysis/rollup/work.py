@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from hlo_mapping import FACTS, WORD, column
 from nsys_report.analysis.arrays.schemas import MODULE_KEY
 from nsys_report.analysis.arrays.tables import Column, module_columns, table, word_column
-from nsys_report.analysis.arrays.view import Ints, View, coded
-from nsys_report.analysis.budget.parts import Budget
-from nsys_report.analysis.budget.table import middle_half, steps_of
+from nsys_report.analysis.arrays.view import Flags, Ints, View, coded
 from nsys_report.analysis.roofline.ceilings import Ceilings
 from nsys_report.analysis.roofline.compute import compute_time
 from nsys_report.analysis.roofline.costs import Costs
@@ -39,28 +37,23 @@ WORK = pa.schema(
 """A row per program and instruction; the times of a program add up to its kernels and own copies in a typical step."""
 
 
-def typical_work(view: View, costs: Costs, budgets: Budget, ceilings: Ceilings, per_flop: NDArray[np.float64]) -> pa.Table:
-    """Schema WORK, most time first within each program. `per_flop` is roofline.compute.nanoseconds_per_flop's answer."""
-    made = [_of_module(view, costs, budgets, ceilings, per_flop, module) for module in range(len(view.modules))]
+def typical_work(view: View, costs: Costs, typical: Flags, ceilings: Ceilings, per_flop: NDArray[np.float64]) -> pa.Table:
+    """Schema WORK, most time first within each program. `typical` says which executions begin typical steps (budget.table);
+    `per_flop` is roofline.compute.nanoseconds_per_flop's answer."""
+    made = [_of_module(view, costs, typical, ceilings, per_flop, module) for module in range(len(view.modules))]
     return pa.concat_tables([WORK.empty_table(), *made]).unify_dictionaries()
 
 
-def typical_steps(view: View, budgets: Budget, module: int) -> Ints:
-    """The executions that a program's typical step is the mean of."""
-    chosen, _ = steps_of(view, module)
-    return chosen[middle_half(budgets.wall[chosen])] if len(chosen) else chosen
-
-
-def _of_module(view: View, costs: Costs, budgets: Budget, ceilings: Ceilings, per_flop: NDArray[np.float64], module: int) -> pa.Table:
-    steps = typical_steps(view, budgets, module)
-    is_typical = np.zeros(len(view.executions) + 1, np.bool_)
-    is_typical[steps] = True
+def _of_module(view: View, costs: Costs, typical: Flags, ceilings: Ceilings, per_flop: NDArray[np.float64], module: int) -> pa.Table:
+    mine = typical & (view.executions.module == module)
+    steps = int(mine.sum())
+    is_typical = np.append(mine, False)
     rows = np.flatnonzero(view.work & is_typical[view.execution])
     if not len(rows):
         return WORK.empty_table()
     kinds, of_row = np.unique(costs.kind[rows], return_inverse=True)
-    count = np.bincount(of_row, minlength=len(kinds)) / len(steps)
-    time = np.bincount(of_row, weights=view.duration[rows], minlength=len(kinds)) / len(steps)
+    count = np.bincount(of_row, minlength=len(kinds)) / steps
+    time = np.bincount(of_row, weights=view.duration[rows], minlength=len(kinds)) / steps
     instructions, group = np.unique(costs.instruction[kinds], return_inverse=True)
 
     def sums(values: NDArray[Any]) -> NDArray[np.float64]:
