@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from hlo_mapping.matching.result import JoinedExecution as JoinedExecution
     from hlo_mapping.matching.result import LaunchJoin as LaunchJoin
     from hlo_mapping.memory.usage import ProgramMemory as ProgramMemory
-    from hlo_mapping.memory.usage import Temporary as Temporary
+    from hlo_mapping.memory.usage import TemporaryValue as TemporaryValue
     from hlo_mapping.memory.usage import program_memory as program_memory
     from hlo_mapping.opcodes import VIEW_OPCODES as VIEW_OPCODES
     from hlo_mapping.origins import Origin as Origin
@@ -140,7 +140,7 @@ _HOMES = {
     "TRAINING_PHASES": "phases",
     "VIEW_OPCODES": "opcodes",
     "WORD": "columns",
-    "Temporary": "memory.usage",
+    "TemporaryValue": "memory.usage",
     "Work": "pairing.work",
     "Renamer": "text.vocabulary",
     "anonymous_dump": "dump.anonymous",

@@ -22,7 +22,7 @@ Parts: TypeAlias = dict[tuple[int, ...], frozenset[Key]]
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class Liveness:
     """The order of a module's instructions, and when each value is alive: from its first place to its last, both included."""
 
     order: tuple[str, ...]
@@ -102,7 +102,7 @@ class _Walk:
                 self.last[key] = max(self.last.get(key, place), place)
 
 
-def schedule(module: Module) -> Schedule:
+def schedule(module: Module) -> Liveness:
     """The order and the ranges of a module whose text is in the order it runs."""
     walk = _Walk(module)
     returned = walk.computation(module.entry, [])
@@ -113,7 +113,7 @@ def schedule(module: Module) -> Schedule:
             walk.use({(): key}, end)
             for one in key:
                 walk.first[one] = 0
-    return Schedule(tuple(walk.order), {key: (first, walk.last.get(key, first)) for key, first in walk.first.items()})
+    return Liveness(tuple(walk.order), {key: (first, walk.last.get(key, first)) for key, first in walk.first.items()})
 
 
 def _taken(i: Instruction, operand: Parts) -> Parts:

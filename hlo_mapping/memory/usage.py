@@ -21,7 +21,7 @@ HOST_SPACE = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Temporary:
+class TemporaryValue:
     """A value among the temporaries: the part `index` of what an instruction makes, alive from place `first` to place `last`."""
 
     instruction: str
@@ -61,7 +61,7 @@ class ProgramMemory:
     total: int
     """All on the device, with what threads keep for themselves: XLA's own total."""
     order: tuple[str, ...]
-    values: tuple[Temporary, ...]
+    values: tuple[TemporaryValue, ...]
     unplaced: int
     """Bytes of temporaries of which the text does not say when they are alive."""
     donations: tuple[Donation, ...] = ()
@@ -76,9 +76,9 @@ class ProgramMemory:
         """The first place with most temporaries in use, and their bytes; (0, 0) without any."""
         return max(self.live, key=lambda step: (step[1], -step[0]), default=(0, 0))
 
-    def alive_at(self, place: int) -> tuple[Temporary, ...]:
+    def alive_at(self, place: int) -> tuple[TemporaryValue, ...]:
         """The temporaries that are alive at a place, largest first; of several in one buffer the one that began last."""
-        found: dict[tuple[int, int, int], Temporary] = {}
+        found: dict[tuple[int, int, int], TemporaryValue] = {}
         for value in sorted(self.values, key=lambda v: v.first):
             if value.first <= place <= value.last:
                 found[(value.allocation, value.offset, value.size)] = value
@@ -123,20 +123,20 @@ def memory_of(module: Module, allocations: tuple[Allocation, ...]) -> ProgramMem
     )
 
 
-def _values(temporaries: list[Allocation], ranges: Mapping[Key, tuple[int, int]]) -> list[Temporary]:
+def _values(temporaries: list[Allocation], ranges: Mapping[Key, tuple[int, int]]) -> list[TemporaryValue]:
     found = []
     for allocation in temporaries:
         for value in allocation.values:
             alive = ranges.get((value.name, value.index))
             if alive is not None:
-                found.append(Temporary(value.name, value.index, allocation.number, value.offset, value.size, *alive, value.shape))
+                found.append(TemporaryValue(value.name, value.index, allocation.number, value.offset, value.size, *alive, value.shape))
     return found
 
 
-def _live(values: tuple[Temporary, ...]) -> list[tuple[int, int]]:
+def _live(values: tuple[TemporaryValue, ...]) -> list[tuple[int, int]]:
     """Bytes in use after each place where a value begins or ends; what shares a buffer counts once."""
-    begins: dict[int, list[Temporary]] = {}
-    ends: dict[int, list[Temporary]] = {}
+    begins: dict[int, list[TemporaryValue]] = {}
+    ends: dict[int, list[TemporaryValue]] = {}
     for value in values:
         begins.setdefault(value.first, []).append(value)
         ends.setdefault(value.last + 1, []).append(value)

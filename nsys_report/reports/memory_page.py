@@ -16,7 +16,7 @@ from nsys_report.units import share, size, things
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hlo_mapping import ProgramMemory, Temporary
+    from hlo_mapping import ProgramMemory, TemporaryValue
     from nsys_report.session import Session
 
 _LAYOUT = re.compile(r"\{[^}]*\}")
@@ -109,7 +109,7 @@ def memory_tables(memory: ProgramMemory, instructions: pa.Table) -> list[Table]:
     return tables
 
 
-def _is_table(value: Temporary) -> bool:
+def _is_table(value: TemporaryValue) -> bool:
     """Whether it is a tuple's table of pointers."""
     return value.shape.startswith("(")
 
@@ -135,7 +135,7 @@ def _kinds(memory: ProgramMemory) -> Table:
     return Table("memory", "Memory", columns, (*shown, Row(("all", memory.total, 1.0), is_total=True)), in_full=True)
 
 
-def _row(value: Temporary, names: Mapping[str, Mapping[str, Any]]) -> Row:
+def _row(value: TemporaryValue, names: Mapping[str, Mapping[str, Any]]) -> Row:
     found = names.get(value.instruction, {})
     line = f"{found['source_file'].rpartition('/')[2]}:{found['source_line']}" if found.get("source_file") else None
     name = value.instruction + "".join(f"#{i}" for i in value.index)
