@@ -69,6 +69,7 @@ ANALYSIS = "analysis/arrays/ analysis/times/ analysis/roofline/ analysis/idle/ a
 NSYS_REPORT: dict[str, str] = {
     "errors.py": "",
     "words.py": "",
+    "intervals.py": "| numpy",
     "scratch.py": "",
     "packed.py": "errors.py scratch.py | pyarrow",
     "nsys_tool.py": "errors.py",
@@ -78,23 +79,25 @@ NSYS_REPORT: dict[str, str] = {
     "quantities.py": "",
     "columns.py": "hlo_mapping/__init__.py | pyarrow",
     "role_files.py": "hlo_mapping/__init__.py",
-    "capture/": "hlo_mapping/__init__.py errors.py nsys_tool.py packed.py scratch.py words.py paths.py"
+    "capture/": "intervals.py hlo_mapping/__init__.py errors.py nsys_tool.py packed.py scratch.py words.py paths.py"
     " | adbc_driver_manager adbc_driver_sqlite numpy pyarrow",
     "measuring/": "errors.py | numpy",
     "stepbench/": "errors.py | jax numpy pynvml",
-    "executions/": "hlo_mapping/__init__.py columns.py words.py capture/ | numpy pyarrow",
+    "executions/": "intervals.py hlo_mapping/__init__.py columns.py words.py capture/ | numpy pyarrow",
     "joined.py": "hlo_mapping/__init__.py capture/model.py executions/activities.py | pyarrow",
     "analysis/arrays/": "hlo_mapping/__init__.py capture/arrays.py capture/model.py joined.py | numpy pyarrow",
-    "analysis/times/": "hlo_mapping/__init__.py analysis/arrays/ | numpy pyarrow",
+    "analysis/times/": "intervals.py hlo_mapping/__init__.py analysis/arrays/ | numpy pyarrow",
     "analysis/roofline/": "hlo_mapping/__init__.py errors.py joined.py analysis/arrays/ analysis/times/ | numpy pyarrow",
-    "analysis/idle/": "hlo_mapping/__init__.py capture/catalogue.py analysis/arrays/ analysis/times/ | numpy pyarrow",
+    "analysis/idle/": "intervals.py hlo_mapping/__init__.py capture/catalogue.py analysis/arrays/ analysis/times/ | numpy pyarrow",
     "analysis/structure/": "hlo_mapping/__init__.py analysis/arrays/ analysis/times/ analysis/roofline/ analysis/idle/ | numpy pyarrow",
     "analysis/budget/": "hlo_mapping/__init__.py analysis/arrays/ analysis/times/ analysis/roofline/ analysis/idle/ | numpy pyarrow",
     "analysis/rollup/": "hlo_mapping/__init__.py analysis/arrays/ analysis/roofline/ | numpy pyarrow",
-    "analysis/": f"hlo_mapping/__init__.py errors.py joined.py {ANALYSIS} | pyarrow",
-    "findings/": "hlo_mapping/__init__.py units.py fact.py capture/health.py joined.py analysis/ analysis/arrays/ analysis/times/"
+    "analysis/": f"intervals.py hlo_mapping/__init__.py errors.py joined.py {ANALYSIS} | pyarrow",
+    "findings/": "intervals.py hlo_mapping/__init__.py units.py fact.py capture/health.py joined.py analysis/ analysis/arrays/"
+    " analysis/times/"
     " analysis/idle/ | numpy pyarrow",
-    "findings/rules/": "hlo_mapping/__init__.py units.py words.py fact.py capture/health.py joined.py analysis/ analysis/arrays/"
+    "findings/rules/": "intervals.py hlo_mapping/__init__.py units.py words.py fact.py capture/health.py joined.py analysis/"
+    " analysis/arrays/"
     " analysis/times/ analysis/idle/ findings/ | numpy pyarrow",
     "counters/": "errors.py capture/model.py capture/gpu_metrics.py joined.py analysis/ | numpy pyarrow",
     "session.py": "capture/health.py joined.py analysis/ findings/ counters/ | pyarrow",
@@ -103,13 +106,13 @@ NSYS_REPORT: dict[str, str] = {
     "selection.py": "errors.py units.py joined.py analysis/ findings/ findings/rules/ session.py | numpy pyarrow",
     "comparison/": "hlo_mapping/__init__.py units.py analysis/ analysis/arrays/"
     " analysis/budget/ analysis/structure/ session.py | numpy scipy",
-    "ranks/": "hlo_mapping/__init__.py errors.py units.py fact.py capture/session.py analysis/arrays/ analysis/idle/ findings/"
+    "ranks/": "intervals.py hlo_mapping/__init__.py errors.py units.py fact.py capture/session.py analysis/arrays/ analysis/idle/ findings/"
     " session.py | numpy",
     "ranks/engine.py": "hlo_mapping/__init__.py errors.py capture/session.py pipeline.py session.py ranks/ | distributed",
     "history/": "errors.py units.py stepbench/result.py session.py | filelock ruptures numpy",
     "profiling/hook/": "| jax",
     "profiling/": "errors.py nsys_tool.py capture/ session.py profiling/hook/ | pyarrow",
-    "serving/": "errors.py nsys_tool.py units.py fact.py analysis/arrays/ capture/session.py findings/model.py profiling/"
+    "serving/": "intervals.py errors.py nsys_tool.py units.py fact.py analysis/arrays/ capture/session.py findings/model.py profiling/"
     " | httpx numpy pyarrow",
     # What renders takes the finished report, and computes nothing.
     "reports/model.py": "units.py fact.py findings/model.py",
@@ -134,13 +137,14 @@ NSYS_REPORT: dict[str, str] = {
     "reports/pictures/": "units.py joined.py ranks/ analysis/roofline/ceilings.py session.py reports/ reports/arrays.py reports/lanes.py"
     " | numpy pyarrow",
     "reports/figures/": "units.py reports/palette.py reports/scales.py reports/export.py reports/pictures/model.py | matplotlib numpy",
-    "reports/timeline/": "units.py joined.py analysis/ analysis/arrays/ analysis/idle/ analysis/structure/ analysis/times/ capture/model.py"
+    "reports/timeline/": "intervals.py units.py joined.py analysis/ analysis/arrays/ analysis/idle/ analysis/structure/ analysis/times/"
+    " capture/model.py"
     " session.py reports/ reports/arrays.py reports/lanes.py | numpy pyarrow",
     "reports/html/": "hlo_mapping/__init__.py units.py fact.py quantities.py analysis/roofline/ceilings.py"
     " session.py comparison/model.py history/trend.py"
     " reports/model.py reports/palette.py reports/scales.py reports/finding_page.py reports/export.py reports/ reports/pictures/"
     " reports/timeline/ | jinja2 markupsafe numpy",
-    "reports/perfetto/": "units.py analysis/arrays/ session.py reports/ reports/arrays.py reports/lanes.py"
+    "reports/perfetto/": "intervals.py units.py analysis/arrays/ session.py reports/ reports/arrays.py reports/lanes.py"
     " reports/timeline/ | numpy perfetto",
     "plots.py": "errors.py session.py reports/pictures/ reports/figures/ | matplotlib",
     "version.py": "",

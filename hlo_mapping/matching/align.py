@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlo_mapping.matching.automaton import Automaton
-from hlo_mapping.matching.segments import GAP, MARGIN, MOST_MISSING, TOO_MANY, TROUBLE
+from hlo_mapping.matching.segments import ANNOTATED_CUT_OFF, GAP, MARGIN, TOO_MANY, TROUBLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,6 @@ Back = tuple[int, int, int, int]
 BEFORE = -2
 """The state before the first launch of an execution whose start was cut off."""
 
-CUT_PRICE = 4.0
-"""An annotated execution that is cut off at either end: XLA's range says that it is one, so that must be evident."""
-
 
 def align(automaton: Automaton, codes: np.ndarray) -> LaunchAlignment:
     """The cheapest alignment of one execution's launches, whole or cut off at either end."""
@@ -51,7 +48,7 @@ def align(automaton: Automaton, codes: np.ndarray) -> LaunchAlignment:
         best = min(hypotheses.values())
         if at == 0:
             for step in automaton.places(token):
-                _offer(new, came, step, CUT_PRICE, (BEFORE, step, 1, 0))
+                _offer(new, came, step, ANNOTATED_CUT_OFF, (BEFORE, step, 1, 0))
         elif min(new.values()) > best + TROUBLE:
             _skip_ahead(automaton, token, {s: c for s, c in hypotheses.items() if c <= best + TROUBLE}, new, came)
         limit = min(new.values()) + MARGIN
@@ -68,18 +65,17 @@ def _offer(new: dict[int, float], came: dict[int, Back], state: int, cost: float
 def _skip_ahead(automaton: Automaton, token: int, hypotheses: dict[int, float], new: dict[int, float], came: dict[int, Back]) -> None:
     """Offers that the execution goes on anywhere further down its program: records between were lost."""
     for state, cost in hypotheses.items():
-        for step in automaton.places(token):
-            if step > state:
-                _offer(new, came, step, cost + GAP, (state, step, 1, min(MOST_MISSING, automaton.kernels_between(state, step))))
+        for step, missing in automaton.further_down(state, token):
+            _offer(new, came, step, cost + GAP, (state, step, 1, missing))
 
 
 def _read_back(automaton: Automaton, codes: np.ndarray, hypotheses: dict[int, float], history: list[dict[int, Back]]) -> LaunchAlignment:
     finished = {s: c + automaton.finish(s)[0] for s, c in hypotheses.items()}
     state = min(finished, key=lambda s: finished[s])
-    cut_end = finished[state] > min(hypotheses.values()) + CUT_PRICE
+    cut_end = finished[state] > min(hypotheses.values()) + ANNOTATED_CUT_OFF
     if cut_end:
         state = min(hypotheses, key=lambda s: hypotheses[s])
-    cost = hypotheses[state] + (CUT_PRICE if cut_end else automaton.finish(state)[0])
+    cost = hypotheses[state] + (ANNOTATED_CUT_OFF if cut_end else automaton.finish(state)[0])
     missing = 0 if cut_end else automaton.finish(state)[1]
     steps = np.full(len(codes), -1, np.int32)
     exact = extra = 0

@@ -8,7 +8,7 @@ to explain as no execution of this program at all.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from hlo_mapping.kernel_kinds import is_usual, launches_several, tells_otherwise
@@ -25,6 +25,7 @@ from hlo_mapping.matching.names import (
 )
 from hlo_mapping.matching.schedule import COPY, KERNEL, LIBRARY, MEMSET, READBACK, SKIP_COST, VIRTUAL, ExpectedLaunch, Schedule
 from hlo_mapping.matching.scheduled_hlo import PASS_SUFFIX
+from hlo_mapping.matching.segments import MOST_MISSING
 from hlo_mapping.matching.tokens import Token
 
 FIRST_MISSING, NEXT_MISSING = 2.5, 0.5
@@ -114,6 +115,11 @@ class Automaton:
     def kernels_between(self, step: int, later: int) -> int:
         """Kernels of the program after step `step` and before `later`, in the order written."""
         return self._kernels[later] - self._kernels[step + 1]
+
+    def further_down(self, state: int, token: int) -> Iterator[tuple[int, int]]:
+        """The steps after `state` that launch exactly this token, where records between were lost: each with the kernels between, of
+        which no more than MOST_MISSING count."""
+        return ((step, min(MOST_MISSING, self.kernels_between(state, step))) for step in self.places(token) if step > state)
 
     def accept(self, step: int, token: int) -> tuple[float, int] | None:
         """(cost, 1 if exact) of step `step` launching `token`; None if it cannot."""

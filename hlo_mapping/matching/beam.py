@@ -208,11 +208,8 @@ class _Pass:
         for state, cost in active.items():
             if state == OUTSIDE or cost > best + TROUBLE:
                 continue
-            automaton = self.automata[state[0]]
-            for step in automaton.places(token):
-                if step > state[1]:
-                    missing = min(MOST_MISSING, automaton.kernels_between(state[1], step))
-                    offer(new, came, (state[0], step), cost, (state, step, go_on + GAP, 1, missing, False))
+            for step, missing in self.automata[state[0]].further_down(state[1], token):
+                offer(new, came, (state[0], step), cost, (state, step, go_on + GAP, 1, missing, False))
 
     def after_loss(self, at: int, active: dict[State, float]) -> dict[State, float]:
         """Launch `at` once more, on the assumption that records before it were lost: executions may break off, go on further down, or

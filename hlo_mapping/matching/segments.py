@@ -18,6 +18,9 @@ BEGIN = 0.3
 CUT_OFF = 1.0
 """An execution whose start lies before the capture, or whose end lies after it."""
 
+ANNOTATED_CUT_OFF = 4.0
+"""The same of an annotated execution, at either end: XLA's range says that it is one, so that must be evident."""
+
 UNSIGNALLED = 1.0
 """An execution that begins where the host saw none end, or goes on where it saw one end, if its thread tells where executions end."""
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from hlo_mapping import ProgramMemory
-from nsys_report.analysis.arrays.intervals import length
 from nsys_report.analysis.arrays.view import View, make_view
 from nsys_report.analysis.budget.parts import Budget, budget
 from nsys_report.analysis.budget.table import budget_tables, typical_executions
@@ -37,6 +36,7 @@ from nsys_report.analysis.times.devices import devices_table
 from nsys_report.analysis.times.kernels import copies_table, kernels_table
 from nsys_report.analysis.times.modules import modules_table
 from nsys_report.analysis.times.phases import phases_table
+from nsys_report.intervals import length
 from nsys_report.joined import Joined
 
 

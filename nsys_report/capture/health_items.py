@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from nsys_report.capture.arrays import distinct, integers, rows_with
 from nsys_report.capture.model import Capture
+from nsys_report.intervals import union_length
 from nsys_report.paths import without_paths
 from nsys_report.words import duration, size
 
@@ -199,8 +200,7 @@ def _overhead_time(capture: Capture, sort: str, first: int, last: int) -> int:
     rows = rows_with(table.column("sort"), sort)
     start = np.clip(integers(table.column("start_ns"))[rows], first, last)
     end = np.clip(integers(table.column("end_ns"))[rows], first, last)
-    before = np.concatenate([[first], np.maximum.accumulate(end)[:-1]]) if len(rows) else start
-    return int(np.maximum(end - np.maximum(start, before), 0).sum())
+    return union_length(start, end)
 
 
 def _profiler_item(union: int, whole: int) -> HealthItem | None:

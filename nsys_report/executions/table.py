@@ -11,6 +11,7 @@ import pyarrow as pa
 from hlo_mapping import JoinedExecution
 from nsys_report.capture.model import Place
 from nsys_report.columns import EXECUTION_TABLE
+from nsys_report.intervals import grouped_union_length
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def _measure(timeline: _Timeline, rows: np.ndarray, first: np.ndarray) -> dict[s
         "kernel_count": np.add.reduceat(is_kernel.astype(np.int64), first),
         "whole_graphs": np.add.reduceat(timeline.is_graph[rows].astype(np.int64), first),
         "kernel_time_ns": np.add.reduceat(np.where(is_kernel, end - start, 0), first),
-        "busy_time_ns": _busy(start, end, first),
+        "busy_time_ns": grouped_union_length(np.repeat(np.arange(len(first)), np.diff(first, append=len(start))), start, end, len(first)),
     }
 
 
@@ -113,20 +114,6 @@ def _column(values: object, kind: pa.DataType) -> pa.Array:
 def _tied_number(found: JoinedExecution) -> bool:
     """Whether several programs fit as well, so that its number is not known."""
     return found.method != "nvtx" and any(number != found.number for _, number in found.tied)
-
-
-def _busy(start: np.ndarray, end: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Length of the union of each group's intervals; rows are grouped, and within a group in order of start."""
-    group = np.repeat(np.arange(len(first)), np.diff(first, append=len(start)))
-    if not ((start[1:] < end[:-1]) & (group[1:] == group[:-1])).any():
-        return np.add.reduceat(np.maximum(end - start, 0), first)  # sorted by start: where no neighbours overlap, none do
-    # shift each group past all before it, so that one running maximum serves them all
-    width = int(end.max() - start.min()) + 1
-    shifted_start, shifted_end = start - start.min() + group * width, end - start.min() + group * width
-    covered = np.maximum.accumulate(shifted_end)
-    before = np.concatenate([[0], covered[:-1]])
-    before[first] = shifted_start[first]
-    return np.add.reduceat(np.maximum(shifted_end - np.maximum(shifted_start, before), 0), first)
 
 
 def _host_gaps(timeline: _Timeline, first: np.ndarray, shared: Mapping[Place, Place]) -> pa.Array:

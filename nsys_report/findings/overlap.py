@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nsys_report.analysis.arrays.intervals import intersect, length, union
 from nsys_report.findings.step import Context, Record, Step
+from nsys_report.intervals import intersect, length, union
 
 
 def alone_ns(context: Context, step: Step, records: Sequence[Record]) -> float:

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from hlo_mapping import Detail, KernelClass, Module, Program, read_debug_options
-from nsys_report.analysis.arrays.intervals import grouped_union_length
 from nsys_report.analysis.arrays.view import Flags, ModuleKey, View, make_view
 from nsys_report.analysis.idle.causes import CAUSES
 from nsys_report.analysis.idle.idle_times import idle_times
@@ -23,6 +22,7 @@ from nsys_report.findings.ledger import FLOOR, OF_INSTRUCTIONS, Account, instruc
 from nsys_report.findings.model import Record as Record
 from nsys_report.findings.model import Source
 from nsys_report.findings.thresholds import threshold
+from nsys_report.intervals import grouped_union_length
 from nsys_report.joined import Joined
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from hlo_mapping import Collective, Program, module_collectives
-from nsys_report.analysis.arrays.intervals import Ranges, union, within
 from nsys_report.analysis.arrays.view import Flags, Ints, ModuleKey, View, coded, ints
 from nsys_report.analysis.idle.causes import CAUSES
 from nsys_report.capture.session import SessionStart
+from nsys_report.intervals import Ranges, union, within
 from nsys_report.ranks.summary import CaptureRuns, CollectiveRuns, DeviceRuns, ProgramRuns
 from nsys_report.session import Session
 

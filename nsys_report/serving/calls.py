@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nsys_report.analysis.arrays.intervals import union, union_length, within
 from nsys_report.capture.session import SessionStart
 from nsys_report.errors import InputError
+from nsys_report.intervals import union, union_length, within
 from nsys_report.serving.timeline import Call, CallLog
 
 Ints = npt.NDArray[np.int64]

@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsys_report.analysis.arrays import intervals
-from nsys_report.analysis.arrays.intervals import Ranges
+from nsys_report import intervals
 from nsys_report.analysis.arrays.quantiles import grouped_quantiles
+from nsys_report.intervals import Ranges
 
 _RANGES = st.lists(st.tuples(st.integers(0, 60), st.integers(-2, 12)), max_size=12)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nsys_report.analysis.arrays.intervals import length
+from nsys_report.intervals import length
 from nsys_report.notebook import analyze
 from nsys_report.reports.html.content import Content, build_page
 from nsys_report.reports.html.timeline import timeline_data

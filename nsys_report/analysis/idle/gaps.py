@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsys_report.analysis.arrays.intervals import Ranges
 from nsys_report.analysis.arrays.view import Coded, Flags, Floats, Ints, View, coded, ints
 from nsys_report.analysis.idle import causes
+from nsys_report.intervals import Ranges
 
 BLOCK = 1 << 16
 """Activities looked at in one go."""

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from nsys_report.analysis.arrays.intervals import EMPTY, Ranges, before, intersect, subtract, union, union_of
 from nsys_report.analysis.arrays.view import Flags, Ints, View, coded, ints
 from nsys_report.analysis.idle import causes
 from nsys_report.analysis.idle.causes import CAUSES, CODES
 from nsys_report.analysis.idle.gaps import Around, Launches, LaunchTimes, device_gaps
+from nsys_report.intervals import EMPTY, Ranges, before, intersect, subtract, union, union_of
 
 _FEW = 2
 """A gap of up to so many times the shortest after a condition is set is the conditional node's own: they vary by that."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsys_report.analysis.arrays.intervals import Ranges, length, subtract, union, within
 from nsys_report.analysis.arrays.view import Flags, Ints, View, once_per_view
 from nsys_report.analysis.times.modules import intervals_to_next
+from nsys_report.intervals import Ranges, length, subtract, union, within
 
 
 @dataclass(frozen=True, slots=True)

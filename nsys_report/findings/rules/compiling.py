@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from hlo_mapping import Program
-from nsys_report.analysis.arrays.intervals import length, union
 from nsys_report.analysis.arrays.view import coded, ints
 from nsys_report.fact import Fact
 from nsys_report.findings.model import Finding
 from nsys_report.findings.step import Context, Step
 from nsys_report.findings.thresholds import threshold
+from nsys_report.intervals import length, union
 from nsys_report.words import count, duration
 
 _COMPILE = re.compile(r"^XlaCompile:#module=(?P<module>[^,#]+)")

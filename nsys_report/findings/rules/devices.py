@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from nsys_report.analysis.arrays.intervals import Ints, union, within
 from nsys_report.analysis.arrays.view import ints
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import all_of, work_of
@@ -15,6 +14,7 @@ from nsys_report.findings.overlap import alone_ns
 from nsys_report.findings.parts import launches, moved, places
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
+from nsys_report.intervals import Ints, union, within
 from nsys_report.words import count, duration, size, things
 
 

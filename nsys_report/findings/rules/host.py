@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nsys_report.analysis.arrays.intervals import Ints
 from nsys_report.analysis.times.attribution import windows
 from nsys_report.analysis.times.modules import intervals_to_next
 from nsys_report.fact import Fact
@@ -15,6 +14,7 @@ from nsys_report.findings.model import Finding
 from nsys_report.findings.rules.offload import offloaded_arguments
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
+from nsys_report.intervals import Ints
 from nsys_report.words import count, duration, share, size, things
 
 TAKING = (("copies", "waiting_for_result"), ("copies", "copies_out"), ("copies", "to_host"))

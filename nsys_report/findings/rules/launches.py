@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from hlo_mapping import Instruction
-from nsys_report.analysis.arrays.intervals import Ints
 from nsys_report.analysis.idle.causes import READBACK_BYTES
 from nsys_report.analysis.times.modules import intervals_to_next
 from nsys_report.fact import Fact
@@ -16,6 +15,7 @@ from nsys_report.findings.model import Finding
 from nsys_report.findings.parts import by_time, places
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
+from nsys_report.intervals import Ints
 from nsys_report.words import count, duration, things
 
 CALLS = (("launch", "launch_call"), ("launch", "launch_latency"))

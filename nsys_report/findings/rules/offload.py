@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlo_mapping import HOST_MEMORY
-from nsys_report.analysis.arrays.intervals import grouped_union_length
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import all_of, claimed_ns
 from nsys_report.findings.model import Finding
 from nsys_report.findings.step import Context, Step
 from nsys_report.findings.thresholds import threshold
+from nsys_report.intervals import grouped_union_length
 from nsys_report.words import duration, share, size
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from nsys_report.analysis.arrays.intervals import before, union
+from nsys_report.intervals import before, union
 from nsys_report.reports.arrays import ints
 from nsys_report.reports.timeline.device import group_name
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nsys_report.analysis.arrays.intervals import Ranges
 from nsys_report.analysis.times import attribution
+from nsys_report.intervals import Ranges
 from nsys_report.reports.arrays import ints
 from nsys_report.reports.timeline.device import Instructions, Programs, block_rows, idle_row, stream_rows
 from nsys_report.reports.timeline.host import host_rows

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from nsys_report.analysis.arrays.intervals import Ranges
 from nsys_report.analysis.idle.causes import CAUSES
+from nsys_report.intervals import Ranges
 from nsys_report.reports.arrays import NONE, codes, ints
 from nsys_report.reports.budget_page import CATEGORIES
 from nsys_report.reports.lanes import lanes

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from nsys_report.analysis.arrays.intervals import Ranges
 from nsys_report.analysis.arrays.view import coded
 from nsys_report.analysis.idle.causes import CAUSES, EXECUTE_RANGE, causes_of_calls
+from nsys_report.intervals import Ranges
 from nsys_report.reports.arrays import codes, ints
 from nsys_report.reports.lanes import lanes
 from nsys_report.reports.timeline.looks import Looks

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_report.analysis.arrays.intervals import EMPTY, Ranges, before, union
 from nsys_report.analysis.idle.causes import CAUSES
+from nsys_report.intervals import EMPTY, Ranges, before, union
 from nsys_report.reports.budget_page import CATEGORIES
 from nsys_report.reports.timeline.device import OWN_COLORS, group_name
 from nsys_report.reports.timeline.model import Ints, Strip

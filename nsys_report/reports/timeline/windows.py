@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from nsys_report.analysis.arrays.intervals import Ranges, union
+from nsys_report.intervals import Ranges, union
 from nsys_report.reports.timeline.model import Ints
 
 MOST_MARKS = 30_000

@@ -130,7 +130,10 @@ def grouped_union(group: Ints, starts: Ints, ends: Ints) -> tuple[Ints, Ranges]:
 
 
 def grouped_union_length(group: Ints, starts: Ints, ends: Ints, groups: int) -> Ints:
-    """Nanoseconds covered by each group's ranges; shape (groups,)."""
+    """Nanoseconds covered by each group's ranges; shape (groups,). Quick where they come by group and start and none overlaps the next."""
+    follows = (group[1:] > group[:-1]) | ((group[1:] == group[:-1]) & (starts[1:] >= ends[:-1]) & (starts[1:] >= starts[:-1]))
+    if follows.all():
+        return np.bincount(group, weights=np.maximum(ends - starts, 0), minlength=groups).astype(np.int64)
     owner, ranges = grouped_union(group, starts, ends)
     return np.bincount(owner, weights=ranges.ends - ranges.starts, minlength=groups).astype(np.int64)
 
