@@ -91,7 +91,7 @@ def _from_cluster(client: Any, tasks: Sequence[Task]) -> Iterator[tuple[int, Res
 
     numbers = {client.submit(run_task, task, pure=False): n for n, task in enumerate(tasks)}
     arriving: Any = as_completed  # Dask is not typed
-    for future in arriving(list(numbers)):
+    for future in arriving(list(numbers), loop=client.loop):
         yield numbers[future], _result(future, tasks[numbers[future]])
         future.release()
 

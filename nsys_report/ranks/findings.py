@@ -12,6 +12,7 @@ from nsys_report.findings.model import Finding, Place
 from nsys_report.findings.thresholds import threshold
 from nsys_report.ranks.lateness import KERNELS, Lateness
 from nsys_report.ranks.run import Run
+from nsys_report.ranks.summary import Ints
 from nsys_report.ranks.words import cause_of, how_often
 from nsys_report.units import duration, things
 
@@ -29,11 +30,14 @@ OTHERWISE = "Compare rank {rank}'s timeline before {where} with that of a rank t
 
 
 def run_findings(run: Run, shown: int | None = None) -> tuple[Finding, ...]:
-    """The ranks that cost the run time, the costliest first. `shown` is the rank whose step is shown beside them: what it waits for a
-    late rank is the part of its step that the finding explains."""
-    return tuple(
-        _late(run, late, shown) for late in run.late if _mean_loss(run, late) >= threshold("ranks", "least_loss_share") * _step(run, late)
-    )
+    """The ranks that cost the run time, the costliest first; those that are late in the same steps for the same cause are one finding.
+    `shown` is the rank whose step is shown beside them: what it waits for a late rank is the part of its step that the finding explains.
+    """
+    groups: dict[object, list[Lateness]] = {}
+    for late in run.late:
+        groups.setdefault((late.program, late.steps, late.cause), []).append(late)
+    found = (_late(run, tuple(members), shown) for members in groups.values())
+    return tuple(f for f in found if (f.share or 0.0) >= threshold("ranks", "least_loss_share"))
 
 
 def without_waiting(findings: Sequence[Finding], explained: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -63,29 +67,29 @@ def _step(run: Run, late: Lateness) -> float:
     return next(grid.step_ns for grid in run.grids if grid.program == late.program)
 
 
-def _mean_loss(run: Run, late: Lateness) -> float:
-    return late.lost_ns / late.of if late.of else 0.0
-
-
-def _late(run: Run, late: Lateness, shown: int | None) -> Finding:
-    number, step, loss = run.ranks[late.rank].number, _step(run, late), _mean_loss(run, late)
+def _late(run: Run, members: tuple[Lateness, ...], shown: int | None) -> Finding:
+    late = members[0]
+    costs = _costs(run, members)
+    total = float(costs.sum())
+    number, step, loss = run.ranks[late.rank].number, _step(run, late), total / late.of if late.of else 0.0
     program = run.programs[late.program]
     cause = cause_of(late, float(run.kernel_ratio[late.rank]), bool(run.is_uniform[late.rank]))
     category = late.causes[0][0] if late.causes else ""
     where = late.collectives[0] if late.collectives else "its collectives"
     remedy = REMEDIES.get(category, OTHERWISE).format(rank=number, where=where)
-    explained = _waited_for(run, late, shown) if shown is not None else loss
+    explained = _waited_for(run, members, costs, shown) if shown is not None else loss
     own = program.runs[shown if shown is not None else late.rank]
     error = float(run.clocks.error_ns[run.ranks[late.rank].capture])
     return Finding(
         slug="rank-late",
-        title=f"Rank {number} arrives {duration(late.median_ns)} late {how_often(late)}" + (f": {cause}" if cause else ""),
+        title=_title(run, members, cause),
         why=_why(run, late, error),
         remedy=remedy,
         confidence="sure" if cause and len(late.steps) > 2 and late.median_ns > 10 * error else "likely",
         basis="How much later it came than the median of the other ranks where it came last, over all steps",
         facts=(
             Fact("rank", "rank", number, "number"),
+            Fact("ranks", "late ranks", len(members), "count"),
             Fact("steps_late", "steps late", len(late.steps), "count"),
             Fact("steps", "of steps", late.of, "count"),
             Fact("median_ns", "late in the median of those", late.median_ns, "ns"),
@@ -101,8 +105,28 @@ def _late(run: Run, late: Lateness, shown: int | None) -> Finding:
         gain_ns=loss,
         tried="untried",
         share=loss / step if step else None,
-        total_gain_ns=late.lost_ns,
+        total_gain_ns=total,
     )
+
+
+def _title(run: Run, members: tuple[Lateness, ...], cause: str) -> str:
+    late = members[0]
+    when = f"{duration(late.median_ns)} late {how_often(late)}"
+    if len(members) == 1:
+        return f"Rank {run.ranks[late.rank].number} arrives {when}" + (f": {cause}" if cause else "")
+    numbers = sorted(run.ranks[one.rank].number for one in members)
+    shown = ", ".join(map(str, numbers[:4])) + (" ..." if len(numbers) > 4 else "")
+    return f"{things(len(members), 'rank')} ({shown}) arrive {when}" + (f": on each, {cause}" if cause else "")
+
+
+def _costs(run: Run, members: tuple[Lateness, ...]) -> Ints:
+    """Of each meeting what it cost that one of these ranks came last, ns."""
+    kernels, come = run.meetings.kernels, run.arrivals
+    mine = np.isin(kernels.rank, [one.rank for one in members]) & (kernels.program == members[0].program)
+    rows = np.flatnonzero(mine & come.is_last & np.isin(run.meetings.step, members[0].steps))
+    costs = np.zeros(len(run.meetings), np.int64)
+    np.maximum.at(costs, run.meetings.of[rows], come.late[rows])
+    return costs
 
 
 def _why(run: Run, late: Lateness, error: float) -> str:
@@ -131,19 +155,15 @@ def _places(run: Run, late: Lateness) -> Iterator[Place]:
             yield Place(name, one.time_ns, one.per_step, one.bytes, op_name=one.op_name or None)
 
 
-def _waited_for(run: Run, late: Lateness, shown: int) -> float:
-    """What a rank waits for a late one, the mean over its steps; 0 for the late rank itself, whose own findings say what it does."""
-    if shown == late.rank:
+def _waited_for(run: Run, members: tuple[Lateness, ...], costs: Ints, shown: int) -> float:
+    """What a rank waits for late ones, the mean over its steps; 0 for a late rank itself, whose own findings say what it does."""
+    if shown in {one.rank for one in members}:
         return 0.0
-    met, come = run.meetings, run.arrivals
-    cost = come.is_last & (come.late > 0) & (met.kernels.rank == late.rank) & (met.kernels.program == late.program)
-    lateness = np.zeros(len(met), np.int64)
-    lateness[met.of[cost]] = come.late[cost]
-    rows = np.flatnonzero((met.kernels.rank == shown) & (met.kernels.program == late.program) & come.counted)
-    rows = rows[np.isin(met.step[rows], late.steps)]
-    grid = next(g for g in run.grids if g.program == late.program)
+    met, come, program = run.meetings, run.arrivals, members[0].program
+    rows = np.flatnonzero((met.kernels.rank == shown) & (met.kernels.program == program) & come.counted)
+    grid = next(g for g in run.grids if g.program == program)
     steps = int(np.isfinite(grid.late[shown]).sum())
-    return float(np.minimum(lateness[met.of[rows]], come.waited[rows]).sum()) / steps if steps else 0.0
+    return float(np.minimum(costs[met.of[rows]], come.waited[rows]).sum()) / steps if steps else 0.0
 
 
 def waiting_share(run: Run) -> float | None:

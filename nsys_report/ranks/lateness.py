@@ -99,7 +99,7 @@ def lateness(seen: Grid, error: np.ndarray, programs: Sequence[SharedProgram], m
         rows = np.flatnonzero((met.kernels.program == seen.program) & (met.kernels.rank == rank) & (come.late > 0))
         rows = rows[np.isin(met.step[rows], steps)]
         median = float(np.median(seen.late[rank][steps]))
-        causes, cause = _causes(rank, rows, steps, median, programs[seen.program], met)
+        causes, cause = _causes(rank, rows, steps, median, programs[seen.program], met, come)
         found.append(
             Lateness(
                 rank,
@@ -135,9 +135,9 @@ def _places(rows: Ints, program: SharedProgram, met: Meetings, come: Arrivals) -
 
 
 def _causes(
-    rank: int, rows: Ints, steps: Ints, most: float, program: SharedProgram, met: Meetings
+    rank: int, rows: Ints, steps: Ints, most: float, program: SharedProgram, met: Meetings, come: Arrivals
 ) -> tuple[tuple[tuple[str, float], ...], str]:
-    """What a rank spent before the collectives that it came late to, beyond the median of others who came, and the largest cause of it.
+    """What a rank spent before the collectives that it came late to, beyond the median of those who came early, and its largest cause.
 
     Causes of one category are weighed together, for a host's time may fall under one on one rank and under another on the next.
     """
@@ -146,7 +146,8 @@ def _causes(
     for n, row in enumerate(rows):
         first = met.first[met.of[row]]
         rest = np.arange(first, first + met.came[met.of[row]])
-        spent = [_spent(int(met.kernels.rank[r]), np.array([r]), program, met) for r in rest[rest != row][:MOST_OTHERS]]
+        early = rest[np.argsort(come.arrives[rest], kind="stable")][: max(len(rest) // 2, 1)]
+        spent = [_spent(int(met.kernels.rank[r]), np.array([r]), program, met) for r in early[early != row][:MOST_OTHERS]]
         for cause in set().union(*spent):
             others[cause][n] = np.median([s[cause][0] if cause in s else 0.0 for s in spent])
     place = np.searchsorted(steps, met.step[rows])
@@ -164,7 +165,7 @@ def _causes(
 
 
 MOST_OTHERS = 16
-"""Ranks that a late one is compared with: the first so many of those who came."""
+"""Ranks that a late one is compared with: the first so many to come, of the first half."""
 
 
 def _spent(rank: int, rows: Ints, program: SharedProgram, met: Meetings) -> dict[str, np.ndarray]:

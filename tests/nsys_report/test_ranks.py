@@ -175,3 +175,18 @@ def test_runs_apart_are_no_ranks() -> None:
     assert not are_ranks((captures[0], later))
     whole = Made(ranks=2, groups=((0,),)).captures()
     assert not are_ranks(tuple(whole))  # each holds all the devices that its program needs
+
+
+def test_ranks_that_are_late_together_are_one_finding_that_counts_once() -> None:
+    late = {(rank, step): 4 * MS for rank in (5, 6, 7) for step in (2, 5, 8, 11)}
+    run = analyze_run(Made(ranks=16, late=late).captures())
+    assert [one.rank for one in run.late] != [] and {one.rank for one in run.late} == {5, 6, 7}
+    (finding,) = run_findings(run, shown=0)
+    assert (
+        finding.title
+        == "3 ranks (5, 6, 7) arrive 4.00 ms late in every third step: on each, its host does something else between two calls"
+    )
+    assert finding.gain_ns == pytest.approx(4 * MS * 4 / 12, rel=0.01)
+    assert finding.explained_ns == pytest.approx(4 * MS * 4 / 12, rel=0.01)
+    (own,) = run_findings(run, shown=5)
+    assert own.explained_ns == 0  # what it does itself, its own findings explain
