@@ -65,7 +65,7 @@ def ceiling_option(command: Decorated) -> Decorated:
         "ceilings",
         metavar="NAME=VALUE",
         multiple=True,
-        help="A ceiling of this GPU: measured or nominal in GB/s; bf16, tf32, f32, fp8 or int8 in TFLOPS. Repeatable.",
+        help="A ceiling of this GPU: measured, nominal, nvlink or network in GB/s; bf16, tf32, f32, fp8 or int8 in TFLOPS. Repeatable.",
     )(command)
 
 

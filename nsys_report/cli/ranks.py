@@ -95,7 +95,7 @@ def of_run(several: Several, selection: Selection, top: int | None, rollup: str)
     assert several.run is not None
     session = selection.narrow(next(iter(several.sessions.values())))
     report = build_report([session], f"nsys-report {__version__}", top, rollup)
-    part = run_part(several.run, report.parts[0], several.shown)
+    part = run_part(several.run, report.parts[0], several.shown, session.results.ceilings)
     for failure in several.run.failures:
         click.echo(f"{failure.name} is left out: {failure.message}", err=True)
     return Finished(replace(report, parts=(part,)), {part.name: session}, {part.name: several.run})
@@ -112,7 +112,7 @@ def ranks_within(report: Report, analyses: dict[str, Analysis]) -> Finished:
     for n, (name, session) in enumerate(analyses.items()):
         if len(session.results.view.devices) > 1 and is_run(sent := runs_of(session, "0")):
             found[name] = analyze_run([sent])
-            parts[n] = with_ranks(parts[n], found[name])
+            parts[n] = with_ranks(parts[n], found[name], session.results.ceilings)
     return Finished(replace(report, parts=tuple(parts)), analyses, found)
 
 

@@ -6,13 +6,16 @@ with the link's peak whatever the number of ranks (nccl-tests, doc/PERFORMANCE.m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from nsys_report.ranks.arrivals import Arrivals
 from nsys_report.ranks.meetings import Meetings
 from nsys_report.ranks.programs import SharedProgram
+from nsys_report.ranks.summary import CaptureRuns, Ints
 
 SHARED = {"all-reduce": 2, "all-gather": 1, "reduce-scatter": 1, "all-to-all": 1}
 """Bus bandwidth over algorithm bandwidth by kind, in (n - 1) / n of n ranks, as nccl-tests has it."""
@@ -41,10 +44,40 @@ class CollectiveTime:
     algorithm_bytes_per_s: float | None
     bus_bytes_per_s: float | None
     operands: int
+    link: str | None
+    """What its ranks are joined by, a name of a ceiling: nvlink on one host, network across; None where hosts or groups are unknown."""
     is_whole: bool
     """Whether all ranks of its groups are among the captures: else the missing may be waited for, and it may move faster."""
     op_name: str = ""
     source: str = ""
+
+
+SAME_BOOT_NS = 1_000_000_000
+"""Machines that booted within that are taken for one: two that did are as good as never captured together."""
+
+
+def hosts_of(captures: Sequence[CaptureRuns]) -> tuple[int | None, ...]:
+    """A number for each capture's host, told by when it booted (real time less monotonic time); of one capture alone 0."""
+    if len(captures) == 1:
+        return (0,)
+    boots = [None if c.realtime_ns is None or c.monotonic_ns is None else c.realtime_ns - c.monotonic_ns for c in captures]
+    known = sorted({boot for boot in boots if boot is not None})
+    number = {boot: n for n, boot in enumerate(known)}
+    for before, after in pairwise(known):
+        if after - before < SAME_BOOT_NS:
+            number[after] = number[before]
+    return tuple(None if boot is None else number[boot] for boot in boots)
+
+
+def _link(met: Meetings, rows: Ints, hosts: Ints) -> str | None:
+    """What the ranks of a collective are joined by: the network where any of its groups spans hosts."""
+    of = hosts[met.kernels.capture[rows]]
+    if (of < 0).any():
+        return None
+    group = met.of[rows]
+    first = np.full(int(group.max()) + 1, -1, np.int64)
+    first[group] = of
+    return "nvlink" if (of == first[group]).all() else "network"
 
 
 def bus_factor(kind: str, ranks: int | None) -> float | None:
@@ -54,19 +87,22 @@ def bus_factor(kind: str, ranks: int | None) -> float | None:
     return 1.0 if kind in WHOLE else SHARED[kind] * (ranks - 1) / ranks
 
 
-def collective_times(programs: tuple[SharedProgram, ...], met: Meetings, come: Arrivals) -> tuple[CollectiveTime, ...]:
-    """A row a collective, most time first."""
+def collective_times(
+    programs: tuple[SharedProgram, ...], met: Meetings, come: Arrivals, hosts: Sequence[int | None]
+) -> tuple[CollectiveTime, ...]:
+    """A row a collective, most time first; `hosts` are the hosts of captures."""
+    of_capture = np.array([-1 if host is None else host for host in hosts], np.int64)
     kernels = met.kernels
     found = []
     for p, program in enumerate(programs):
         of_program = np.flatnonzero((kernels.program == p) & come.counted)
         for c in np.unique(kernels.collective[of_program]).tolist():
             rows = of_program[kernels.collective[of_program] == c]
-            found.append(_time(program, c, rows, met, come))
+            found.append(_time(program, c, rows, met, come, of_capture))
     return tuple(sorted(found, key=lambda one: -one.time_ns))
 
 
-def _time(program: SharedProgram, c: int, rows: np.ndarray, met: Meetings, come: Arrivals) -> CollectiveTime:
+def _time(program: SharedProgram, c: int, rows: np.ndarray, met: Meetings, come: Arrivals, hosts: Ints) -> CollectiveTime:
     collective, kernels = program.collectives[c], met.kernels
     steps = len(np.unique(kernels.rank[rows] * (int(met.step.max()) + 1) + met.step[rows]))
     gathered = np.unique(met.of[rows])
@@ -75,6 +111,7 @@ def _time(program: SharedProgram, c: int, rows: np.ndarray, met: Meetings, come:
     ranks = int(sizes.max()) or int(met.came[gathered].max())
     algorithm = collective.bytes * 1e9 / moving if collective.bytes and moving else None
     factor = bus_factor(collective.kind, ranks)
+    is_whole = bool(((sizes == 0) | (met.came[gathered] >= sizes)).all())
     return CollectiveTime(
         program.name,
         collective.instruction,
@@ -89,7 +126,8 @@ def _time(program: SharedProgram, c: int, rows: np.ndarray, met: Meetings, come:
         algorithm,
         algorithm * factor if algorithm is not None and factor is not None else None,
         collective.operands,
-        bool(((sizes == 0) | (met.came[gathered] >= sizes)).all()),
+        _link(met, rows, hosts) if is_whole else None,
+        is_whole,
         collective.op_name,
         collective.source,
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from nsys_report.ranks.align import Alignment, align
 from nsys_report.ranks.arrivals import Arrivals, arrivals
-from nsys_report.ranks.bandwidth import CollectiveTime, collective_times
+from nsys_report.ranks.bandwidth import CollectiveTime, collective_times, hosts_of
 from nsys_report.ranks.clocks import Clocks, clocks
 from nsys_report.ranks.lateness import Grid, Lateness, grid, kernel_ratios, lateness
 from nsys_report.ranks.meetings import Meetings, meetings
@@ -63,7 +63,7 @@ def analyze_run(captures: Sequence[CaptureRuns], failures: Sequence[Failure] = (
         come,
         seen,
         tuple(late),
-        collective_times(programs, met, come),
+        collective_times(programs, met, come, hosts_of(captures)),
         ratio,
         uniform,
         tuple(failures),

@@ -156,11 +156,15 @@ CEILINGS = (
 )
 
 
+LINKS = {"nvlink": "NVLink, one direction", "network": "network, one direction"}
+
+
 def ceilings_section(session: Session) -> Section:
     """Everything that figures are measured against, with range, date and origin; for the long pages and the documents."""
     ceilings = session.results.ceilings
     named = [("nominal bandwidth", ceilings.nominal, "bytes_per_s"), ("measured bandwidth", ceilings.measured, "bytes_per_s")]
     named += [(f"{kind} products", ceiling, "flops_per_s") for kind, ceiling in ceilings.compute]
+    named += [(LINKS[kind], ceiling, "bytes_per_s") for kind, ceiling in ceilings.links]
     rows = [
         Row((name, phrase(unit, c.value), phrase(unit, c.low), phrase(unit, c.high), c.kind, c.date or None, c.origin))
         for name, c, unit in named

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from nsys_report.analysis.roofline.ceilings import Ceilings
 from nsys_report.ranks.lateness import Lateness
 from nsys_report.ranks.run import Run
 from nsys_report.ranks.words import cause_of
@@ -156,7 +157,7 @@ def steps_table(run: Run) -> Table:
     return Table("steps", "Steps", columns, tuple(rows), lead=16)
 
 
-def collectives_table(run: Run) -> Table:
+def collectives_table(run: Run, ceilings: Ceilings | None = None) -> Table:
     columns = (
         Column("collective", "collective", "name"),
         Column("module", "program", "name", "", 6),
@@ -176,15 +177,20 @@ def collectives_table(run: Run) -> Table:
         Column("moving_ns", "moving", "ns", "what one takes that waits for nobody", 1),
         Column("algorithm_bytes_per_s", "algorithm", "bytes_per_s", "bytes over moving", 3),
         Column("bus_bytes_per_s", "bus", "bytes_per_s", "what a link carries: comparable with its peak whatever the number of ranks"),
+        Column("link", "link", "text", "what its ranks are joined by: nvlink on one host, network across hosts", 4),
+        Column(
+            "share_of_link", "of link", "ratio", "bus bandwidth over the link's ceiling; switches that add up (NVLS, SHARP) can exceed it"
+        ),
         Column("arrays", "arrays", "count", "that XLA combined into it", 5),
         Column("op_name", "operation", "name", "the framework's name of it", 8),
         Column("source", "source", "name", "the line that it came from", 8),
     )
-    return Table("collectives", "Collectives", columns, tuple(_collective_rows(run)), lead=12)
+    return Table("collectives", "Collectives", columns, tuple(_collective_rows(run, ceilings)), lead=12)
 
 
-def _collective_rows(run: Run) -> Iterator[Row]:
+def _collective_rows(run: Run, ceilings: Ceilings | None) -> Iterator[Row]:
     for one in run.collectives:
+        limit = ceilings.link(one.link) if ceilings is not None and one.link is not None else None
         missing = Mark("group", "?", "some of its ranks are not among the captures: it may wait for them, and move faster")
         values: tuple[Value, ...] = (
             one.instruction,
@@ -200,6 +206,8 @@ def _collective_rows(run: Run) -> Iterator[Row]:
             one.moving_ns,
             one.algorithm_bytes_per_s,
             one.bus_bytes_per_s,
+            one.link,
+            one.bus_bytes_per_s / limit.value if limit is not None and one.bus_bytes_per_s else None,
             one.operands,
             one.op_name or None,
             one.source or None,

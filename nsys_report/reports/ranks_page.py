@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from nsys_report.analysis.roofline.ceilings import Ceilings
 from nsys_report.fact import Fact
 from nsys_report.ranks.findings import run_findings, waiting_share, without_waiting
 from nsys_report.ranks.run import Run
@@ -16,7 +17,7 @@ from nsys_report.reports.rank_tables import arrivals_table, collectives_table, l
 from nsys_report.units import duration, share, things
 
 
-def run_part(run: Run, part: Part, shown: int) -> Part:
+def run_part(run: Run, part: Part, shown: int, ceilings: Ceilings | None = None) -> Part:
     """The part of a run, made from the part of the rank that is `shown` in detail."""
     findings = run_findings(run, shown)
     number = run.ranks[shown].number
@@ -27,18 +28,18 @@ def run_part(run: Run, part: Part, shown: int) -> Part:
         facts=part.facts,
         notices=(*part.notices, *run_notices(run)),
         findings=(*findings, *without_waiting(part.findings, findings)),
-        sections=(ranks_section(run), *part.sections),
+        sections=(ranks_section(run, ceilings), *part.sections),
     )
 
 
-def with_ranks(part: Part, run: Run) -> Part:
+def with_ranks(part: Part, run: Run, ceilings: Ceilings | None = None) -> Part:
     """One capture's part, its devices being ranks of a run."""
     findings = run_findings(run, 0)
     return replace(
         part,
         notices=(*part.notices, *run_notices(run)),
         findings=(*findings, *without_waiting(part.findings, findings)),
-        sections=(ranks_section(run), *part.sections),
+        sections=(ranks_section(run, ceilings), *part.sections),
     )
 
 
@@ -52,7 +53,7 @@ def _headline(run: Run) -> str:
     return text + (f"; a rank waits for others {share(waits)} of its time" if waits is not None else "")
 
 
-def ranks_section(run: Run) -> Section:
+def ranks_section(run: Run, ceilings: Ceilings | None = None) -> Section:
     """The section `ranks`: tables of ranks, late ones, steps, collectives and every arrival."""
     waits = waiting_share(run)
     facts = (
@@ -62,7 +63,7 @@ def ranks_section(run: Run) -> Section:
         Fact("waiting_share", "waiting for other ranks", waits, "ratio"),
         Fact("clock_error_ns", "largest error of a clock", _largest_error(run), "ns"),
     )
-    tables = (ranks_table(run), late_table(run), steps_table(run), collectives_table(run), arrivals_table(run))
+    tables = (ranks_table(run), late_table(run), steps_table(run), collectives_table(run, ceilings), arrivals_table(run))
     return Section("ranks", "Ranks", (_sentence(run),), facts, tuple(t for t in tables if t.rows or t.key in ("ranks", "late", "arrivals")))
 
 

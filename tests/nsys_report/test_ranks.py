@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nsys_report.ranks.bandwidth import bus_factor
+from nsys_report.analysis.roofline.ceilings import find_ceilings
+from nsys_report.ranks.bandwidth import bus_factor, hosts_of
 from nsys_report.ranks.findings import run_findings
 from nsys_report.ranks.recognize import are_ranks
 from nsys_report.ranks.run import Run, analyze_run
@@ -190,3 +191,20 @@ def test_ranks_that_are_late_together_are_one_finding_that_counts_once() -> None
     assert finding.explained_ns == pytest.approx(4 * MS * 4 / 12, rel=0.01)
     (own,) = run_findings(run, shown=5)
     assert own.explained_ns == 0  # what it does itself, its own findings explain
+
+
+def test_hosts_are_told_by_when_they_booted_and_links_by_hosts() -> None:
+    captures = [replace(c, realtime_ns=10**18 + n, monotonic_ns=5 * 10**9) for n, c in enumerate(Made(scatter=1).captures())]
+    assert hosts_of(captures) == (0, 0, 0, 0)
+    captures[3] = replace(captures[3], monotonic_ns=900 * 10**9)
+    assert hosts_of(captures) == (1, 1, 1, 0)  # in order of boot
+    assert hosts_of([*captures[:2], replace(captures[2], realtime_ns=None)]) == (0, 0, None)
+    assert {one.link for one in analyze_run(captures).collectives} == {"network"}
+    ceilings = find_ceilings("NVIDIA H200", overrides={"network": 50.0})
+    rows = next(t for t in ranks_section(analyze_run(captures), ceilings).tables if t.key == "collectives").records()
+    assert [row["share_of_link"] for row in rows] == pytest.approx([3.0, 3.0])  # 150 GB/s on the bus
+    assert ceilings.link("nvlink").value == 450e9
+
+
+def test_a_link_is_unknown_where_hosts_or_ranks_are() -> None:
+    assert {one.link for one in analyze_run(Made(realtime=True).captures()).collectives} == {None}

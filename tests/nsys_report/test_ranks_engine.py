@@ -24,7 +24,7 @@ SMALL = 40_000
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[str]:
     """The address of a cluster of one worker, which values reach packed, as they reach another machine."""
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=":0") as cluster:
         yield cluster.scheduler_address
 
 

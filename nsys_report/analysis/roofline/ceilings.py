@@ -14,7 +14,8 @@ from typing import Any
 from nsys_report.errors import InputError, UsageError
 
 COMPUTE_TYPES = ("bf16", "tf32", "f32", "fp8", "int8")
-OVERRIDE_NAMES = ("measured", "nominal", *COMPUTE_TYPES)
+LINKS = ("nvlink", "network")
+OVERRIDE_NAMES = ("measured", "nominal", *COMPUTE_TYPES, *LINKS)
 IS_SLICE = re.compile(r"\bMIG\b")
 """In the name of a part of a GPU (NVIDIA's multi-instance GPU), such as "NVIDIA H100 80GB HBM3 MIG 1g.10gb"."""
 LEAST, MOST = 1e-3, 1e9
@@ -48,6 +49,12 @@ class Ceilings:
     read: Ceiling | None = None
     """Measured bandwidth of reading alone: a copy's (`measured`) is lower."""
     write: Ceiling | None = None
+    links: tuple[tuple[str, Ceiling], ...] = ()
+    """What a GPU can send to others, in one direction: nvlink, network."""
+
+    def link(self, name: str) -> Ceiling | None:
+        """The ceiling of nvlink or network; None where nobody says."""
+        return next((c for kind, c in self.links if kind == name), None)
 
     @property
     def fastest_bytes_per_s(self) -> float | None:
@@ -76,6 +83,7 @@ class GpuEntry:
     nominal_from_table: bool
     read: Ceiling | None = None
     write: Ceiling | None = None
+    links: tuple[tuple[str, Ceiling], ...] = ()
 
     def fits(self, gpu_name: str) -> bool:
         """Whether this entry is about a GPU of that name."""
@@ -108,13 +116,14 @@ def find_ceilings(
         entry=entry.name if entry else None,
         read=entry.read if entry else None,
         write=entry.write if entry else None,
+        links=entry.links if entry else (),
     )
     return override(found, overrides or {})
 
 
 def override(ceilings: Ceilings, values: Mapping[str, float]) -> Ceilings:
     """Ceilings with the given ones (GB/s, TFLOPS) in place of those found."""
-    given = {name: _ceiling(value * (1e9 if name in ("measured", "nominal") else 1e12), "given", "given") for name, value in values.items()}
+    given = {name: _ceiling(value * (1e12 if name in COMPUTE_TYPES else 1e9), "given", "given") for name, value in values.items()}
     compute = dict(ceilings.compute) | {name: c for name, c in given.items() if name in COMPUTE_TYPES}
     return replace(
         ceilings,
@@ -123,11 +132,12 @@ def override(ceilings: Ceilings, values: Mapping[str, float]) -> Ceilings:
         read=None if "measured" in given else ceilings.read,
         write=None if "measured" in given else ceilings.write,
         compute=tuple(compute.items()),
+        links=tuple((dict(ceilings.links) | {name: c for name, c in given.items() if name in LINKS}).items()),
     )
 
 
 def parse_overrides(texts: Iterable[str]) -> dict[str, float]:
-    """`measured=233`, `nominal=273` in GB/s, `bf16=70` (tf32, f32, fp8, int8) in TFLOPS; UsageError for anything else."""
+    """`measured=233`, `nominal=273`, `nvlink=450`, `network=50` in GB/s, `bf16=70` (tf32, f32, fp8, int8) in TFLOPS; else UsageError."""
     values: dict[str, float] = {}
     for text in texts:
         name, equals, number = (part.strip() for part in text.partition("="))
@@ -189,6 +199,7 @@ def _entry(item: Mapping[str, Any]) -> GpuEntry:
         nominal_from_table=item.get("nominal_from") == "table",
         read=_from_table(item["read"], "gb_per_s", 1e9, "measured") if "read" in item else None,
         write=_from_table(item["write"], "gb_per_s", 1e9, "measured") if "write" in item else None,
+        links=tuple((name, _from_table(item[name], "gb_per_s", 1e9, "nominal")) for name in LINKS if name in item),
     )
 
 
