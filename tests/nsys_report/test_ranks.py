@@ -203,7 +203,8 @@ def test_hosts_are_told_by_when_they_booted_and_links_by_hosts() -> None:
     ceilings = find_ceilings("NVIDIA H200", overrides={"network": 50.0})
     rows = next(t for t in ranks_section(analyze_run(captures), ceilings).tables if t.key == "collectives").records()
     assert [row["share_of_link"] for row in rows] == pytest.approx([3.0, 3.0])  # 150 GB/s on the bus
-    assert ceilings.link("nvlink").value == 450e9
+    nvlink = ceilings.link("nvlink")
+    assert nvlink is not None and nvlink.value == 450e9
 
 
 def test_a_link_is_unknown_where_hosts_or_ranks_are() -> None:
