@@ -77,6 +77,10 @@ class Surfaces:
         return terminal_page.render(self.report, 120)
 
     @cached_property
+    def full(self) -> str:
+        return terminal_page.render(self.report, 200, full=True)
+
+    @cached_property
     def markdown(self) -> str:
         return markdown.render(self.report)
 
@@ -94,7 +98,7 @@ class Surfaces:
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Each surface that people read, by name."""
-        for surface in ("terminal", "markdown", "page", "check"):
+        for surface in ("terminal", "full", "markdown", "page", "check"):
             yield surface, getattr(self, surface)
 
 
@@ -119,12 +123,21 @@ def serves(analysis: Analysis) -> bool:
     return any(kind.serves for kind in analysis.joined.kinds.values())
 
 
+def _own_names(analysis: Analysis) -> set[str]:
+    """What people called scopes, in which such a word stands."""
+    scopes = {part for name in analysis.joined.facts["op_name"].to_pylist() if name for part in name.split("/")}
+    return {scope for scope in scopes if LLM_WORDS.search(scope)}
+
+
 def llm_lines(surfaces: Surfaces) -> list[tuple[str, str]]:
     """Where a word of language models stands: surface and line. Names from the program and the capture's own are left out."""
     found = []
+    names = _own_names(surfaces.analysis)
     for surface, text in surfaces.texts():
         for line in text.splitlines():
             own = re.sub(r"\S*jit[(_]\S*", "", line.replace(surfaces.name, ""))
+            for name in names:
+                own = own.replace(name, "")
             if LLM_WORDS.search(own):
                 found.append((surface, line))
     return found

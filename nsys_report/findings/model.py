@@ -107,6 +107,8 @@ class Finding:
     """What came of the remedy where it was tried, "untried" where nobody has; "" for a finding that promises no time."""
     share: float | None = None
     """The gain as a share of the program's typical step, 0 to 1."""
+    share_of: Literal["step", "execution"] = "step"
+    """What it is a share of: of a program that is called at no steady pace one execution, which no time between two is part of."""
     tokens_per_s: float | None = None
     """Tokens a second that a decoding program would win; None for others."""
     place_count: int = 0
@@ -134,7 +136,7 @@ class Finding:
         """What the remedy would give back; empty where the capture cannot decide it."""
         gains = (
             Fact("gain_ns", "to gain each time", self.gain_ns, "ns"),
-            Fact("share", "of a step", self.share, "ratio"),
+            Fact("share", "of a step" if self.share_of == "step" else "of an execution", self.share, "ratio"),
             Fact("tokens_per_s", "more tokens a second", self.tokens_per_s, "rate"),
             Fact("total_gain_ns", "over the capture, in other programs too", self.total_gain_ns if self.also else None, "ns"),
         )

@@ -284,7 +284,7 @@ def _step(
     steady = _is_steady(step)
     typical, mean = _budget(results, key)
     outside: dict[tuple[str, str], float] = {}
-    inside = _idle_inside(results, view, view.modules.index(key))
+    inside = _idle_inside(results, view, view.modules.index(key)) | _copies_inside(view, view.modules.index(key))
     if not steady:
         typical, outside = _inside(typical, inside)
         mean = typical
@@ -337,6 +337,15 @@ def _idle_inside(results: AnalysisResults, view: View, number: int) -> dict[tupl
         here = mine & (runs.device == idle.device)
         total += idle.within(runs.start[here], runs.end[here]).sum(axis=0)
     return {(cause.category, cause.key): time / int(mine.sum()) for cause, time in zip(CAUSES, total.tolist(), strict=True) if time}
+
+
+def _copies_inside(view: View, number: int) -> dict[tuple[str, str], float]:
+    """The copies to the host within a program's complete executions, such as a loop's conditions, in one on average."""
+    runs = view.executions
+    mine = np.append((runs.module == number) & runs.complete, False)
+    rows = mine[view.execution] & view.column("copy_kind").isin(frozenset({"DtoH"}))
+    time = float(view.duration[rows].sum())
+    return {("copies", "to_host"): time / int(mine.sum())} if time else {}
 
 
 def _key(row: Record) -> tuple[str | None, int | None]:

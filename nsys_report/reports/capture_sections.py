@@ -34,7 +34,7 @@ KERNELS = (
 COPIES = (
     Show("activity", "copies"),
     Show("copy_kind", "kind"),
-    Show("count_per_execution", "per execution", 1),
+    Show("count_per_execution", "mean per execution", 1),
     Show("bytes_per_execution", "bytes", 1),
     Show("typical_ns", drop_rank=1),
     Show("time_per_execution_ns", drop_rank=9),

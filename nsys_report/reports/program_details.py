@@ -148,8 +148,8 @@ def _loop_line(loop: Record) -> str:
         f"{duration(loop['period_ns'])}, of which the GPU is idle {duration(loop['idle_per_iteration_ns'])}"
     )
     launches, back = loop["launches_per_iteration"], loop["readbacks_per_iteration"]
-    launched = f"; {things(round(launches, 1), 'launching call')} an iteration" if launches else ""
-    return each + launched + (f", {things(round(back, 1), 'read-back')}" if back >= 0.5 else "") + "."
+    launched = f"; {things(max(round(launches), 1), 'launching call')} an iteration" if launches else ""
+    return each + launched + (f"; {things(round(back * loop['iterations']), 'read-back')} in all" if back >= 0.5 else "") + "."
 
 
 def _joined(record: Record) -> Value:

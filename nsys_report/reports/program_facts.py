@@ -83,7 +83,7 @@ def _run_line(record: Record, step: Record | None) -> str:
     text = things(runs, "execution") + (f", {count(whole)} of them complete" if whole != runs else "")
     kernels = _kernel_time(record, step)
     if record["kernels_per_execution"] and kernels is not None:
-        return f"{text}, {things(record['kernels_per_execution'], 'kernel')} and {duration(kernels)} of kernel time each."
+        return f"{text}, {things(round(record['kernels_per_execution']), 'kernel')} and {duration(kernels)} of kernel time each."
     if record["busy_time_ns"] is not None:
         return f"{text}, {duration(record['busy_time_ns'])} of GPU work each, and no kernel on record."
     return f"{text}."

@@ -12,6 +12,7 @@ from nsys_report.units import Value, duration, share
 MOST_FINDINGS = 3
 """Findings that a short page opens with."""
 BAR_WIDTH = 20
+PART_OF = {"step": "of a step", "execution": "of an execution"}
 EIGHTHS = " ▏▎▍▌▋▊▉"
 MOST_OF_A_KIND = 2
 """Notices of one kind that are said one by one."""
@@ -85,7 +86,7 @@ def gains_of(finding: Finding) -> str:
     """What a finding's remedy would give back, in a phrase."""
     if finding.gain_ns is None or not finding.gain_ns:
         return "gain unknown" if finding.gain_ns is None and finding.to_capture else ""
-    return f"{duration(finding.gain_ns)} to gain" + (f", {share(finding.share)} of a step" if finding.share else "")
+    return f"{duration(finding.gain_ns)} to gain" + (f", {share(finding.share)} {PART_OF[finding.share_of]}" if finding.share else "")
 
 
 def first_clause(text: str, least: int = 60) -> str:

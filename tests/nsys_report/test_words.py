@@ -21,4 +21,4 @@ def test_these_make_no_tokens(name: str) -> None:
 
 def test_the_words_are_found_where_they_are() -> None:
     """The check is no check if it finds nothing in a report on a decoder."""
-    assert {surface for surface, _ in llm_lines(surfaces_of_fixture("decode"))} == {"terminal", "markdown", "page"}
+    assert {surface for surface, _ in llm_lines(surfaces_of_fixture("decode"))} == {"terminal", "full", "markdown", "page"}

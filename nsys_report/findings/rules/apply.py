@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -86,6 +87,9 @@ def _weighed(finding: Finding, step: Step, shared: float) -> Finding:
         executions=step.executions,
         stake_ns=finding.stake_ns or (finding.explained_ns * step.executions if gain is None else 0.0),
         total_gain_ns=(gain or 0.0) * (1.0 if on_device else shared) * step.executions,
+        title=_of_executions(step, finding.title),
+        why=_of_executions(step, finding.why),
+        share_of="step" if step.is_steady else "execution",
         share=gain / step.wall_ns if gain is not None and step.wall_ns else None,
         tokens_per_s=_tokens(step, gain),
         basis=f"{finding.basis}.{caveat}",
@@ -93,6 +97,14 @@ def _weighed(finding: Finding, step: Step, shared: float) -> Finding:
         places=tuple(_with_line(step, place) for place in finding.places[: int(threshold("programs", "most_places"))]),
         place_count=len(finding.places),
     )
+
+
+_A_STEP = re.compile(r"\b(?P<each>each (?:[\d.,]+ \S+ )?|[Ii]n each )step\b|\ba step\b")
+
+
+def _of_executions(step: Step, text: str) -> str:
+    """A sentence of a rule about what it is measured by: a program that is called at no steady pace has executions, and no steps."""
+    return text if step.is_steady else _A_STEP.sub(lambda found: f"{found['each']}execution" if found["each"] else "an execution", text)
 
 
 def _with_line(step: Step, place: Place) -> Place:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from nsys_report.analysis.times.attribution import windows
 from nsys_report.analysis.times.modules import intervals_to_next
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import all_of, claimed_ns
-from nsys_report.findings.model import Finding
+from nsys_report.findings.model import Finding, Source
 from nsys_report.findings.rules.offload import offloaded_arguments
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
@@ -25,6 +25,10 @@ ELSEWHERE = (
 )
 BETWEEN = (*TAKING, *PREPARING, *ELSEWHERE)
 """Parts of the budget in which the device waits for what the host does between two calls of a program."""
+
+
+LEAST_WITHIN = 0.02
+"""Share of the idle time that may lie within executions, and is still said to lie between two calls."""
 
 
 def copied(context: Context, step: Step, kind: str) -> tuple[float, float]:
@@ -112,17 +116,18 @@ def waiting_for_host(context: Context, step: Step) -> Iterator[Finding]:
         for source in finding.claims
     }
     claims = {source: part for source, part in all_of(step, *BETWEEN).items() if source not in named}
+    claims |= {source: outside for source in claims if (outside := _outside(step, source)) < 1.0}
     idle = claimed_ns(step, claims)
     if any(crossing_state(context, step)) or idle < threshold("host", "least_idle_share") * step.wall_ns:
         return
     (ups, up), (downs, down) = copied(context, step, "HtoD"), copied(context, step, "DtoH")
-    helpers = helper_executions(context, step)
+    helpers, within = helper_executions(context, step), _within(step, claims)
     phases, rows = _phases(context, step), _host_rows(context, step) if step.is_steady else []
     ranges = _named_ranges(rows)
     copies = (ups, up, downs, down)
     yield Finding(
         slug="waiting-for-host",
-        title=f"The GPU stands idle {duration(idle)} of each {duration(step.wall_ns)} step between two calls"
+        title=f"The GPU stands idle {duration(idle)} of each {duration(step.wall_ns)} step{_where(idle, within)}"
         + _longest_words(phases)
         + (f", in {next(iter(ranges))!r}" if 2 * max(ranges.values(), default=0.0) >= idle else ""),
         why=_why_waiting(step, phases, copies, helpers) + _told(rows),
@@ -132,10 +137,11 @@ def waiting_for_host(context: Context, step: Step) -> Iterator[Finding]:
         claims=claims,
         gain_ns=claimed_ns(step, claims),
         facts=(
-            Fact("idle_ns", "idle", idle, "ns"),
+            Fact("idle_ns", "idle for the host", idle, "ns"),
+            Fact("within_ns", "of that within executions", within, "ns"),
             Fact("idle_share", "share of the step", idle / step.wall_ns, "ratio"),
             Fact("result_ns", "waiting for the result and its copy", step.part(*TAKING), "ns"),
-            Fact("host_ns", "host work", step.part(*ELSEWHERE), "ns"),
+            Fact("host_ns", "waiting for the host elsewhere", step.part(*ELSEWHERE), "ns"),
             Fact("arguments_ns", "copying arguments in", step.part(*PREPARING), "ns"),
             Fact("copies_in", "copies to the device", ups, "count"),
             Fact("bytes_in", "bytes to the device", up, "bytes"),
@@ -146,6 +152,27 @@ def waiting_for_host(context: Context, step: Step) -> Iterator[Finding]:
             *(Fact(f"phase_{key}_ns", f"in one typical step: {_PHASES[key]}", time, "ns") for key, time in phases.items()),
         ),
     )
+
+
+def _outside(step: Step, source: Source) -> float:
+    """The share of an account that may lie between two calls: copies of loop conditions to the host are a loop's."""
+    row = step.accounts[source].row
+    if row != ("copies", "to_host") or not step.typical.get(row):
+        return 1.0
+    return max(1.0 - step.idle_inside.get(row, 0.0) / step.typical[row], 0.0)
+
+
+def _within(step: Step, claims: Mapping[Source, float]) -> float:
+    """How much of what is claimed lies within executions, and not between two calls, ns."""
+    rows = [row for source in claims if (row := step.accounts[source].row) != ("copies", "to_host")]
+    return float(sum(min(step.idle_inside.get(row, 0.0), step.typical.get(row, 0.0)) for row in rows))
+
+
+def _where(idle: float, within: float) -> str:
+    """Where that idle time lies: between two calls, or within executions too."""
+    if within <= LEAST_WITHIN * idle:
+        return " between two calls"
+    return f" for the host, {duration(within)} of it within an execution and {duration(idle - within)} between two calls"
 
 
 _GROUPS = {
@@ -250,7 +277,9 @@ def uploaded_inputs(context: Context, step: Step) -> Iterator[Finding]:
     if any(crossing_state(context, step)):
         _, down = copied(context, step, "DtoH")
         share_of_inputs, up = max(1 - down / up, 0.0), max(up - down, 0.0)
-    parts = (("copies", "to_device"), ("copies", "copies_in"), ("copies", "pageable_copy"))
+    staging = (("copies", "between_copies"),) if copied(context, step, "DtoH")[0] < 1.5 else ()
+    # Between two copies in one direction the host stages arguments or takes results over: results that are one copy have no between.
+    parts = (("copies", "to_device"), ("copies", "copies_in"), ("copies", "pageable_copy"), *staging)
     own = {source for finding in offloaded_arguments(context, step) for source in finding.claims}
     claims = {source: part for source, part in all_of(step, *parts, share=share_of_inputs).items() if source not in own}
     time = claimed_ns(step, claims)

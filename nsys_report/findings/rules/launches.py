@@ -203,18 +203,19 @@ def _one_by_one(step: Step, time: float, single: float) -> Finding:
 def _loop(step: Step, readbacks: float, single: float) -> Finding:
     """`single` kernels are launched one by one beside the read-backs; graphs that are launched within an execution are the loop's too."""
     waiting = ("idle", "loop_readback")
-    claims = step.inside(*GRAPHS) | all_of(step, waiting, *(CALLS if single else ()))
+    copies = ("copies", "to_host")
+    claims = step.inside(*GRAPHS, copies) | all_of(step, waiting, *(CALLS if single else ()))
     idle = claimed_ns(step, claims)
-    launching = idle - step.part(waiting)
+    launching = idle - step.part(waiting) - claimed_ns(step, step.inside(copies))
     kept = min(single * threshold("launches", "graph_node_ns"), launching)
     more = f", and {count(round(single))} kernels are launched one by one" if single else ""
     loops = [i for i in _loops(step) if i.trip_count is None]
     return Finding(
         slug="loop-readback",
         title=f"A loop's condition is read back {count(round(readbacks))} times{more}: the GPU waits {duration(idle)} of each "
-        f"{duration(step.wall_ns)} execution",
+        f"{duration(step.wall_ns)} step",
         why=f"XLA does not know how often the loop runs, so the host runs it: it waits for each iteration's condition "
-        f"({duration(step.part(waiting))} idle in all), and only then can it launch the next"
+        f"({duration(step.part(waiting))} idle in all, and the copies themselves), and only then can it launch the next"
         + (f" ({duration(launching)} waiting for launches)." if launching else "."),
         remedy="Give the loop a trip count that is known when compiling (fori_loop with constant bounds, scan) and mask what is too much, "
         "or do more in each iteration; a loop inside a CUDA graph (command buffers of type WHILE) needs neither read-back nor single "
