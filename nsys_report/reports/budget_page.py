@@ -90,7 +90,7 @@ def budget_tables(results: AnalysisResults, record: Record, findings: Iterable[F
     if not steps or not len(parts):
         return
     by_row = findings_by_row(findings, record["hlo_module"], record["program_id"])
-    yield _categories(steps[0], parts.to_pylist(), by_row)
+    yield _categories(steps[0], parts.to_pylist(), by_row, record["complete_executions"])
     words = {"category": _category, "part": _part}
     in_full = present(parts, PARTS, "budget_parts", "Step budget by part", words=words, in_full=True)
     yield _with_findings(in_full, [by_row.get((row["category"], row["part"]), []) for row in parts.to_pylist()])
@@ -114,7 +114,9 @@ def _ids(found: Iterable[tuple[str, float]]) -> str | None:
     return ", ".join(sorted((slug for slug, ns in times.items() if ns > least), key=lambda slug: -times[slug])) or None
 
 
-def _categories(step: Record, parts: list[dict[str, Any]], by_row: Mapping[tuple[str, str], list[tuple[str, float]]]) -> Table:
+def _categories(
+    step: Record, parts: list[dict[str, Any]], by_row: Mapping[tuple[str, str], list[tuple[str, float]]], runs: int
+) -> Table:
     """One row a category, in the budget's order, and the step that they add up to."""
     rows = []
     for category in CATEGORIES:
@@ -127,7 +129,7 @@ def _categories(step: Record, parts: list[dict[str, Any]], by_row: Mapping[tuple
         Row(("a typical step" if not step["is_alone"] else "a typical execution", step["typical_ns"], 1.0, None, "", None), is_total=True)
     )
     if step["is_alone"]:
-        note = f"mean over the middle half of {things(step['steps'], 'execution')}, without the time between them"
+        note = f"mean over the middle half of {things(runs, 'execution')}, without the time between them"
     else:
         note = f"mean over the middle half of {things(step['steps'], 'step')}, from one start to the next"
     notes = (note,)

@@ -77,7 +77,8 @@ def answer(section: Section) -> str:
     if not rows or not isinstance(step, (int, float)):
         return section.title
     largest = max(rows, key=lambda r: float(r["typical_ns"] or 0))
-    text = f"{duration(step)} a step of {section.title}: {share(float(largest['share'] or 0))} {largest['category']}"
+    whole = "an execution" if "idle_ns" not in facts else "a step"  # one that nothing of the program follows has no time after it
+    text = f"{duration(step)} {whole} of {section.title}: {share(float(largest['share'] or 0))} {largest['category']}"
     floor = next((r for r in rows if r["category"] == "floor" and r is not largest), None)
     return text if floor is None else f"{text}, {share(float(floor['share'] or 0))} floor"
 

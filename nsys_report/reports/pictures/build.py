@@ -117,14 +117,16 @@ def _budget(session: Session, record: Record, name: str) -> BudgetBar | None:
         if not row.is_total and str(r["category"]) in keys
     )
     step = next(float(r["typical_ns"] or 0) for row, r in rows if row.is_total)
-    return BudgetBar(_budget_title(name, step, parts), name, step, parts, table.notes) if parts and step else None
+    steps = of_module(session.results.steps, record).to_pylist()
+    title = _budget_title(name, step, "an execution" if steps[0]["is_alone"] else "a step", parts) if parts else ""
+    return BudgetBar(title, name, step, parts, table.notes) if parts and step else None
 
 
-def _budget_title(program: str, step: float, parts: tuple[BudgetPart, ...]) -> str:
-    """The step's time, its largest part, and its floor."""
+def _budget_title(program: str, step: float, whole: str, parts: tuple[BudgetPart, ...]) -> str:
+    """The time of the whole, a step or an execution, its largest part, and its floor."""
     largest = max(parts, key=lambda part: part.ns)
     floor = next((part for part in parts if part.key == "floor"), None)
-    text = f"{duration(step)} a step of {program}: {share(largest.share)} {largest.label}"
+    text = f"{duration(step)} {whole} of {program}: {share(largest.share)} {largest.label}"
     return text if floor is None or floor is largest else f"{text}, {share(floor.share)} floor"
 
 
