@@ -114,9 +114,7 @@ def _ids(found: Iterable[tuple[str, float]]) -> str | None:
     return ", ".join(sorted((slug for slug, ns in times.items() if ns > least), key=lambda slug: -times[slug])) or None
 
 
-def _categories(
-    step: Record, parts: list[dict[str, Any]], by_row: Mapping[tuple[str, str], list[tuple[str, float]]], runs: int
-) -> Table:
+def _categories(step: Record, parts: list[dict[str, Any]], by_row: Mapping[tuple[str, str], list[tuple[str, float]]], runs: int) -> Table:
     """One row a category, in the budget's order, and the step that they add up to."""
     rows = []
     for category in CATEGORIES:
