@@ -92,6 +92,8 @@ def anonymous_capture(source: Source, target: Path, names: NameMap, window: tupl
                 continue
             taken.add(table)
             columns = _read(source, table, spec)
+            if not columns:
+                continue  # nothing of it that a report reads
             columns, left_out = _in_window(columns, window) if spec.name in TIMED else (columns, 0)
             outside += left_out
             if spec is catalogue.NVTX:

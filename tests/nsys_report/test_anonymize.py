@@ -90,6 +90,18 @@ def test_nothing_planted_gets_through_and_the_figures_stay(name: str, tmp_path: 
     assert names and all(n.startswith("program_") for n in names)
 
 
+def test_a_table_of_which_nothing_is_read_is_left_out(tmp_path: Path, fixture_path: Callable[..., Path]) -> None:
+    capture = shutil.copyfile(fixture_path("moe", "capture.sqlite"), tmp_path / "capture.sqlite")
+    with sqlite3.connect(capture) as database:
+        database.execute("DROP TABLE ANALYSIS_DETAILS")
+        database.execute("CREATE TABLE ANALYSIS_DETAILS (startTime INTEGER)")
+    database.close()
+    copy_without_names(capture, tmp_path / "out")
+    with sqlite3.connect(tmp_path / "out" / "capture.sqlite") as database:
+        assert ("ANALYSIS_DETAILS",) not in database.execute("SELECT name FROM sqlite_master").fetchall()
+    database.close()
+
+
 def test_names_can_be_kept(tmp_path: Path, fixture_path: Callable[..., Path]) -> None:
     source = fixture_path("moe")
     _, before, after = copy_without_names(source / "capture.sqlite", tmp_path / "out", source / "xla_dump", keep_names=True)

@@ -18,7 +18,7 @@ from nsys_report.reports.lanes import lanes
 from nsys_report.reports.perfetto.counters import moved_before
 from nsys_report.reports.perfetto.encoding import FIXED, merged, shape, varints
 from nsys_report.reports.perfetto.slices import Slices, TraceContent, Track, picture
-from nsys_report.reports.perfetto.trace import pieces, trace
+from nsys_report.reports.perfetto.trace import from_zero, pieces, trace
 from nsys_report.reports.timeline.model import Look
 
 proto = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
@@ -241,3 +241,15 @@ def test_the_option_writes_a_file(fixture_path: Callable[..., Path], tmp_path: P
     for name in ("torch_mlp", "decode_graph"):
         assert app.run([str(fixture_path(name, "capture.sqlite")), "--perfetto", str(tmp_path / "t.pftrace")]) == 0
         assert Read((tmp_path / "t.pftrace").read_bytes()).slices
+
+
+def test_times_below_zero_are_moved_and_said(decode: Analysis) -> None:
+    """A second before the session's start, as after nsys export --ts-shift: all stand as much later, and no duration changes."""
+    shown = picture(decode)
+    early = replace(shown, slices=replace(shown.slices, start=shown.slices.start - 10**9, end=shown.slices.end - 10**9), counters=())
+    moved = from_zero(early)
+    assert int(moved.slices.start.min()) == 0
+    assert ((moved.slices.end - moved.slices.start) == (shown.slices.end - shown.slices.start)).all()
+    assert moved.notes[-1].startswith("The capture has times below zero")
+    assert len(b"".join(pieces(moved))) > 1000
+    assert from_zero(shown) is shown

@@ -5,6 +5,7 @@ launched. Slices of one class or cause share a color by their correlation id (pe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from nsys_report.reports.perfetto.counters import Counter
 from nsys_report.reports.perfetto.encoding import FIXED, Ints, merged, shape
 from nsys_report.reports.perfetto.slices import PROGRAMS, Slices, TraceContent, picture
 from nsys_report.reports.timeline.model import Look
-from nsys_report.units import visible
+from nsys_report.units import duration, visible
 
 if TYPE_CHECKING:
     from nsys_report.session import Session
@@ -36,10 +37,22 @@ def trace(captures: Mapping[str, Session]) -> tuple[list[bytes], tuple[str, ...]
     found: list[bytes] = []
     notes: list[str] = []
     for number, (name, session) in enumerate(captures.items()):
-        shown = picture(session, title=name if len(captures) > 1 else "")
+        shown = from_zero(picture(session, title=name if len(captures) > 1 else ""))
         found += pieces(shown, number)
         notes += shown.notes
     return found, tuple(notes)
+
+
+def from_zero(shown: TraceContent) -> TraceContent:
+    """The same where no time lies below zero, which a trace has no numbers for: warm-up before the capture's start, or a shifted export."""
+    times = [shown.slices.start, *(counter.times for counter in shown.counters)]
+    earliest = min((int(each.min()) for each in times if len(each)), default=0)
+    if earliest >= 0:
+        return shown
+    slices = replace(shown.slices, start=shown.slices.start - earliest, end=shown.slices.end - earliest)
+    counters = tuple(replace(counter, times=counter.times - earliest) for counter in shown.counters)
+    note = f"The capture has times below zero: all stand {duration(-earliest)} later in the trace."
+    return replace(shown, slices=slices, counters=counters, notes=(*shown.notes, note))
 
 
 def pieces(shown: TraceContent, number: int = 0) -> list[bytes]:
