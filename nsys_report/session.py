@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from nsys_report.analysis.whatif import WhatIf
     from nsys_report.capture.health import Health
     from nsys_report.counters.model import Counters
-    from nsys_report.findings.model import Finding
+    from nsys_report.findings.model import Finding, Place
     from nsys_report.joined import Joined
+    from nsys_report.sources import Sources
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -43,11 +44,22 @@ class Session:
         """The same under another name."""
         return replace(self, name=name)
 
+    def with_sources(self, sources: Sources) -> Self:
+        """The same, its findings with the lines of source that they rest on."""
+        causes = tuple(replace(cause, places=tuple(_with_snippet(place, sources) for place in cause.places)) for cause in self.causes)
+        return replace(self, causes=causes)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Packed small, so that one process can analyze a capture and another lay many together: what follows from the rest is left out
         (View, and the instructions of Program, which its text gives again), and the rest is compressed."""
         state = pickle.dumps(tuple(getattr(self, field.name) for field in fields(self)), pickle.HIGHEST_PROTOCOL)
         return _unpacked, (type(self), _CODEC.compress(state, asbytes=True), len(state))
+
+
+def _with_snippet(place: Place, sources: Sources) -> Place:
+    if not place.source_file or not place.source_line:
+        return place
+    return replace(place, snippet=sources.snippet(place.source_file, place.source_line))
 
 
 _CODEC = pa.Codec("zstd", compression_level=9)

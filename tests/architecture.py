@@ -74,6 +74,7 @@ NSYS_REPORT: dict[str, str] = {
     "packed.py": "errors.py scratch.py | pyarrow",
     "nsys_tool.py": "errors.py",
     "paths.py": "| pyarrow",
+    "sources.py": "errors.py",
     "units.py": "words.py",
     "fact.py": "units.py",
     "quantities.py": "",
@@ -100,7 +101,7 @@ NSYS_REPORT: dict[str, str] = {
     " analysis/arrays/"
     " analysis/times/ analysis/idle/ findings/ | numpy pyarrow",
     "counters/": "errors.py capture/model.py capture/gpu_metrics.py joined.py analysis/ | numpy pyarrow",
-    "session.py": "capture/health.py joined.py analysis/ findings/ counters/ | pyarrow",
+    "session.py": "sources.py capture/health.py joined.py analysis/ findings/ counters/ | pyarrow",
     "pipeline.py": "hlo_mapping/__init__.py errors.py packed.py paths.py role_files.py capture/ executions/ joined.py analysis/"
     " analysis/roofline/ceilings.py findings/rules/apply.py counters/ session.py | pyarrow",
     "selection.py": "errors.py units.py joined.py analysis/ findings/ findings/rules/ session.py | numpy pyarrow",
@@ -160,7 +161,7 @@ NSYS_REPORT: dict[str, str] = {
     "__init__.py": "version.py profiling/window.py stepbench/benchmark.py notebook.py diffing.py",
     "agents/": "hlo_mapping/__init__.py version.py errors.py reports/document.py reports/export.py reports/html/ notebook.py diffing.py"
     " | mcp pydantic",
-    "cli/": "hlo_mapping/__init__.py version.py errors.py nsys_tool.py packed.py paths.py units.py role_files.py"
+    "cli/": "hlo_mapping/__init__.py sources.py version.py errors.py nsys_tool.py packed.py paths.py units.py role_files.py"
     " capture/__init__.py capture/session.py capture/survey.py measuring/ analysis/roofline/ceilings.py analysis/whatif.py"
     " selection.py profiling/ ranks/ ranks/engine.py serving/"
     " reports/model.py reports/export.py"

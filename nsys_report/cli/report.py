@@ -30,6 +30,7 @@ from nsys_report.cli.ranks import Several, of_run, rank_options, ranks_within, r
 if TYPE_CHECKING:
     from nsys_report.notebook import Analysis
     from nsys_report.selection import Selection
+    from nsys_report.sources import Sources
 
 
 THINGS = {"FILE": "file", "DIR": "directory"}
@@ -56,6 +57,7 @@ def output_options(command: Any) -> Any:
 @rank_options
 @output_options
 @click.option("--full", is_flag=True, help="Every finding, table and column in the terminal.")
+@click.option("--source", metavar="DIR", type=PathType(), help="The program's source: findings show the lines of Python they rest on.")
 @click.option("--show-paths", is_flag=True, help="Show paths of source files whole, and not from their package or project on.")
 @click.option("--min-coverage", metavar="SHARE", type=ShareType(), help="Exit 3 where less of the kernel time is joined with confidence.")
 def command(
@@ -76,6 +78,7 @@ def command(
     as_ranks: bool | None,
     jobs: int | None,
     scheduler: str | None,
+    source: Path | None,
     show_paths: bool,
     min_coverage: float | None,
     **paths: Path | None,
@@ -90,6 +93,7 @@ def command(
     from nsys_report.analysis.whatif import parse_scenarios
     from nsys_report.ranks.paths import expanded, is_pattern
     from nsys_report.selection import Selection
+    from nsys_report.sources import open_sources
 
     forced = as_ranks or (as_ranks is None and (is_pattern(captures) or scheduler is not None))
     captures = tuple(expanded(captures))
@@ -99,6 +103,7 @@ def command(
         raise click.UsageError("--ncu is a profile of one program: give one capture with it")
     selection = Selection(modules, executions, classes)
     parse_scenarios(scenarios)  # refused before the long work
+    sources = None if source is None else open_sources(source)
     known: dict[str, Any] = {
         "roles": roles,
         "manifest": manifest,
@@ -111,7 +116,7 @@ def command(
     if several.run is not None:
         finished = of_run(several, selection, top or None, rollup)
     else:
-        finished = _of_captures(captures, dumps, shown, several.sessions, selection, top or None, rollup)
+        finished = _of_captures(captures, dumps, shown, several.sessions, selection, top or None, rollup, sources)
     deliver(finished, wanted, full)
     _gate(finished.analyses, min_coverage)
     return several.exit_code
@@ -146,6 +151,7 @@ def _of_captures(
     selection: Selection,
     top: int | None,
     rollup: str,
+    sources: Sources | None,
 ) -> Finished:
     """A part for each capture; `read` are those that were analyzed before."""
     from nsys_report.capture import check_capture
@@ -158,7 +164,8 @@ def _of_captures(
     analyses = {}
     for name, (capture, dump) in zip(part_names(captures), matched, strict=True):
         analysis = read.get(capture) or _analyze(capture, dump, known, f"{name}: " if len(captures) > 1 else "")
-        analyses[name] = selection.narrow(analysis)
+        narrowed = selection.narrow(analysis)
+        analyses[name] = narrowed if sources is None else narrowed.with_sources(sources)
     report = build_report([a.named(name) for name, a in analyses.items()], f"nsys-report {__version__}", top, rollup)
     return ranks_within(report, analyses)
 

@@ -33,6 +33,10 @@ class Place:
     op_name: str | None = None
     source_file: str | None = None
     source_line: int | None = None
+    label: str | None = None
+    """What a person calls it; None where nobody gave it a name."""
+    snippet: str = ""
+    """The line of source and those around it, where the source is at hand."""
 
     @property
     def source(self) -> str:
@@ -45,6 +49,11 @@ class Place:
         scope = (self.op_name or "").split("/")
         origin = ", ".join(filter(None, ("/".join(scope[-2:]), self.source.rpartition("/")[2])))
         return f"{self.hlo_instruction} ({origin})" if origin else self.hlo_instruction
+
+    @property
+    def called(self) -> str:
+        """What a person calls it, else the instruction's name."""
+        return self.label or self.hlo_instruction
 
 
 @dataclass(frozen=True, slots=True)

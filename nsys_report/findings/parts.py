@@ -19,6 +19,7 @@ def places(step: Step, records: Sequence[Record]) -> tuple[Place, ...]:
             op_name=record["op_name"],
             source_file=record["source_file"],
             source_line=record["source_line"],
+            label=record["label"],
         )
         for record in records
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from nsys_report.findings.model import Finding, Place
 from nsys_report.reports.model import Column, Notice, Part, Report, Row, Section, Table
 from nsys_report.reports.short import MOST_FINDINGS, answer, budget_of, folded, gains_of, opening_section, with_bars
-from nsys_report.units import SHORTENED, UNKNOWN, shorten, visible
+from nsys_report.units import SHORTENED, UNKNOWN, duration, shorten, visible
 
 LONGEST_NAME = 60
 """Characters of a name in a cell; longer ones lose their middle."""
@@ -99,6 +99,33 @@ def _finding(finding: Finding, number: int) -> Iterator[str]:
     if finding.to_capture:
         yield from ("", f"   <sub>to decide it: {text(finding.to_capture)}</sub>")
     yield ""
+
+
+def issue(finding: Finding, about: Iterable[str]) -> str:
+    """One finding as the text of an issue: what it is, why, what to do, the lines and HLO that it rests on; `about` is what ran where."""
+    return "\n".join([f"# {text(finding.title)}", "", *_issue(finding), *(f"- {text(line)}" for line in about), ""])
+
+
+def _issue(finding: Finding) -> Iterator[str]:
+    yield from (f"{_about(finding)}", "", text(finding.why), "", f"**To do:** {text(finding.remedy)}", "")
+    if finding.to_capture:
+        yield from (f"To decide it: {text(finding.to_capture)}", "")
+    if finding.facts:
+        yield from (*(f"- {text(fact.label)}: {text(fact.words)}" for fact in finding.facts if fact.value is not None), "")
+    for place in finding.places[:MOST_PLACES]:
+        yield f"{code(place.called)}: {duration(place.time_ns)} each time {text(_origin(place))}".rstrip()
+        yield from ("", *fenced(place.snippet, "python"), *fenced(place.hlo, ""))
+    if finding.basis:
+        yield from (f"<sub>{text(finding.basis)}</sub>", "")
+
+
+def fenced(block: str, language: str) -> tuple[str, ...]:
+    """Lines as a block of code, whatever backticks are in them; none for none."""
+    if not block:
+        return ()
+    longest = max((len(run) for run in re.findall(r"`+", block)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return (f"{fence}{language}", *map(visible, block.split("\n")), fence, "")
 
 
 def _origin(place: Place) -> str:

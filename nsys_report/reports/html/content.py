@@ -47,6 +47,8 @@ class Content:
     """Temporaries over the order of each program, by the title of its section."""
     hlo: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     """HLO text by the title of a program's section and by instruction."""
+    made_by: str = ""
+    """Name and version of the program."""
     limits: tuple[Notice, ...] = ()
     """What the capture can and cannot answer, what is well too."""
     made: tuple[Fact, ...] = ()
@@ -79,7 +81,7 @@ def _content(part: Part, session: Session, parts: int, made_by: str) -> Content:
     texts = dict(hlo_texts(session, MOST_TEXT // parts))
     timeline = _timeline(session, MOST_TIMELINE_MARKS // parts)
     rollups, memory, made = _rollups(session, parts), _memory(session), tuple(_made(session, made_by))
-    return Content(part, replace(pictures, name=part.name), timeline, rollups, memory, texts, tuple(limits), made)
+    return Content(part, replace(pictures, name=part.name), timeline, rollups, memory, texts, made_by, tuple(limits), made)
 
 
 def _rollups(session: Session, parts: int) -> dict[str, Rollups]:

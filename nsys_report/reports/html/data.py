@@ -13,6 +13,7 @@ from nsys_report.reports.html.content import Content, Page
 from nsys_report.reports.html.rollup import rollup_data
 from nsys_report.reports.html.roofline import roofline_data
 from nsys_report.reports.html.timeline import timeline_data
+from nsys_report.reports.markdown import issue
 from nsys_report.reports.model import Row, Section, Table
 from nsys_report.reports.pictures.model import ProgramPictures
 from nsys_report.reports.rollup_tree import Rollups
@@ -43,6 +44,7 @@ def page_data(page: Page) -> dict[str, Any]:
     return {
         "rooflines": {key: value for number, content in enumerate(page.contents) for key, value in _rooflines(content, f"p{number}")},
         "rollups": {key: value for number, content in enumerate(page.contents) for key, value in _rollups(content, f"p{number}")},
+        "issues": {key: value for number, content in enumerate(page.contents) for key, value in _issues(content, f"p{number}")},
         "timelines": {key: value for number, content in enumerate(page.contents) for key, value in _timelines(content, f"p{number}")},
         "details": {key: value for number, content in enumerate(page.contents) for key, value in _details(content, f"p{number}", programs)},
         "hlo": {key: value for number, content in enumerate(page.contents) for key, value in _hlo(content, f"p{number}")},
@@ -61,6 +63,13 @@ def _rooflines(content: Content, part: str) -> Iterator[tuple[str, Any]]:
     for number, program in enumerate(content.pictures.programs):
         if program.roofline is not None:
             yield f"{part}-g{number}-roofline", roofline_data(program.roofline, _section_of(content, part, program.program))
+
+
+def _issues(content: Content, part: str) -> Iterator[tuple[str, str]]:
+    """Each finding as the text of an issue, to be copied."""
+    about = (content.part.headline, content.made_by)
+    for number, finding in enumerate(content.part.findings):
+        yield f"{part}-f{number}", issue(finding, filter(None, about))
 
 
 def _rollups(content: Content, part: str) -> Iterator[tuple[str, Any]]:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from nsys_report.quantities import QUANTITIES
 from nsys_report.reports.export import write_whole
-from nsys_report.reports.finding_page import places_table
+from nsys_report.reports.finding_page import places_table, telling_places
 from nsys_report.reports.html import data
 from nsys_report.reports.html.content import Content, Page
 from nsys_report.reports.html.glossary import CERTAINTY, PARTS, TERMS, prose
@@ -33,6 +33,7 @@ SCRIPTS = (
     "tables.js",
     "roofline.js",
     "rollup.js",
+    "issues.js",
     "timeline_rows.js",
     "timeline_draw.js",
     "timeline_keys.js",
@@ -117,7 +118,9 @@ def _environment(page: Page) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(duration=duration, share=share, count=count, prose=prose, places_table=places_table)
+    environment.filters.update(
+        duration=duration, share=share, count=count, prose=prose, places_table=places_table, lines=_lines, telling_places=telling_places
+    )
     environment.globals.update(
         phrase=phrase,
         columns=_columns,
@@ -148,6 +151,11 @@ def _environment(page: Page) -> Environment:
         curve_words=curve_words,
     )
     return environment
+
+
+def _lines(block: str) -> Markup:
+    """A block of code line by line, each made visible, none cut off."""
+    return Markup("\n").join(visible(line) for line in block.split("\n"))
 
 
 def as_shown(value: Any) -> Any:
