@@ -12,6 +12,7 @@ from hlo_mapping import Collective, Program, module_collectives
 from nsys_report.analysis.arrays.view import Flags, Ints, ModuleKey, View, coded, ints
 from nsys_report.analysis.idle.causes import CAUSES
 from nsys_report.capture.session import SessionStart
+from nsys_report.findings.flow import flow_of
 from nsys_report.intervals import Ranges, union, within
 from nsys_report.ranks.summary import CaptureRuns, CollectiveRuns, DeviceRuns, ProgramRuns
 from nsys_report.session import Session
@@ -105,6 +106,7 @@ def _programs(session: Session, device: int, busy: Ints, chosen: Flags, which: I
                 idle[:, causes].astype(np.int32),
             ),
             tuple(CAUSES[c].key for c in causes),
+            _tied(session, key, [names[n] for n in used]),
             kernels,
             medians,
         )
@@ -165,6 +167,13 @@ def _signature(program: Program | None, key: ModuleKey, collectives: list[str]) 
         return f"{module.name}/{found[1]}"
     entry = "\n".join(f"{i.name} {i.opcode} {i.shape}" for i in module.entry.instructions)
     return f"{module.name}/{hashlib.sha256(entry.encode()).hexdigest()[:32]}"
+
+
+def _tied(session: Session, key: ModuleKey, names: list[str]) -> dict[str, frozenset[str]]:
+    """Which collectives need each other; empty without HLO, or where its text cannot be followed."""
+    program = session.joined.programs.get(key.program_id) if key.program_id is not None else None
+    flow = flow_of(program.module) if program is not None and program.module is not None and len(names) > 1 else None
+    return {name: frozenset(flow.tied(name)) & frozenset(names) - {name} for name in names} if flow is not None else {}
 
 
 def _described(session: Session, key: ModuleKey, names: list[str]) -> Iterator[Collective]:

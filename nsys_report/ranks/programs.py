@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -30,6 +30,11 @@ class SharedProgram:
     collectives: tuple[Collective, ...]
     runs: tuple[ProgramRuns | None, ...]
     """By rank; None for ranks that do not run it."""
+
+    @property
+    def tied(self) -> Mapping[str, frozenset[str]]:
+        """Of each collective the others that it needs or that need it, as its HLO says."""
+        return next((run.tied for run in self.runs if run is not None and run.tied), {})
 
     @property
     def ranks(self) -> int:

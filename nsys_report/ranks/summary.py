@@ -63,6 +63,8 @@ class ProgramRuns:
     runs: CollectiveRuns
     causes: tuple[str, ...]
     """Causes of idle time that occur before its collectives, by key."""
+    tied: dict[str, frozenset[str]]
+    """Of each collective of the HLO the others that it needs or that need it."""
     kernels: tuple[str, ...]
     """Its instructions with kernels, collectives left out."""
     kernel_ns: NDArray[np.float64]

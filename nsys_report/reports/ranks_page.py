@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from nsys_report.analysis.roofline.ceilings import Ceilings
 from nsys_report.fact import Fact
+from nsys_report.findings.model import Finding
+from nsys_report.ranks.combining import combining_findings
 from nsys_report.ranks.findings import run_findings, waiting_share, without_waiting
 from nsys_report.ranks.run import Run
 from nsys_report.ranks.words import cause_of, how_often
@@ -27,7 +30,7 @@ def run_part(run: Run, part: Part, shown: int, ceilings: Ceilings | None = None)
         lines=(*part.lines, *((f"Programs, classes and instructions below are those of rank {number}.",) if len(run.captures) > 1 else ())),
         facts=part.facts,
         notices=(*part.notices, *run_notices(run)),
-        findings=(*findings, *without_waiting(part.findings, findings)),
+        findings=(*findings, *_among(without_waiting(part.findings, findings), combining_findings(run))),
         sections=(ranks_section(run, ceilings), *part.sections),
     )
 
@@ -38,9 +41,18 @@ def with_ranks(part: Part, run: Run, ceilings: Ceilings | None = None) -> Part:
     return replace(
         part,
         notices=(*part.notices, *run_notices(run)),
-        findings=(*findings, *without_waiting(part.findings, findings)),
+        findings=(*findings, *_among(without_waiting(part.findings, findings), combining_findings(run))),
         sections=(ranks_section(run, ceilings), *part.sections),
     )
+
+
+def _among(own: tuple[Finding, ...], more: Iterable[Finding]) -> list[Finding]:
+    """A rank's own findings with more of the run in their places by what they give back."""
+    found = list(own)
+    for finding in more:
+        place = next((n for n, other in enumerate(found) if not other.damage and other.total_gain_ns < finding.total_gain_ns), len(found))
+        found.insert(place, finding)
+    return found
 
 
 def _headline(run: Run) -> str:

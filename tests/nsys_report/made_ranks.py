@@ -41,6 +41,11 @@ class Made:
     scatter: int = 1 * US
     groups: tuple[tuple[int, ...], ...] | None = None
     signature: Mapping[int, str] = field(default_factory=dict)
+    tied: frozenset[str] = frozenset()
+    """The collectives that each needs or that need it."""
+    arrays: int = 1
+    """Arrays of each collective, the smallest of four bytes if several."""
+    size: int = 10_000_000
     realtime: bool = False
     """Whether the captures say when they began, on clocks that are right."""
 
@@ -104,9 +109,13 @@ class Made:
             read(end[r, kept, -1]),
             np.full(len(kept), 2 * MS),
             np.ones(len(kept), np.bool_),
-            tuple(Collective(f"all-reduce.{c}", "all-reduce", 10_000_000, groups, 1, 10_000_000) for c in range(self.collectives)),
+            tuple(
+                Collective(f"all-reduce.{c}", "all-reduce", self.size, groups, self.arrays, self.size if self.arrays == 1 else 4)
+                for c in range(self.collectives)
+            ),
             runs,
             ("host_work",),
+            {f"all-reduce.{c}": self.tied for c in range(self.collectives)},
             ("fusion.1", "fusion.2"),
             np.array([400_000.0, 600_000.0]) * self.slower.get(r, 1.0),
         )

@@ -21,7 +21,8 @@ BARE = Finding("slug", "Title", "Why.", "Remedy.", "sure", "Basis")
 
 
 def test_every_threshold_is_used_and_every_one_used_is_there() -> None:
-    text = "\n".join(path.read_text(encoding="utf-8") for path in FOLDER.rglob("*.py"))
+    folders = (FOLDER, FOLDER.parent / "ranks")
+    text = "\n".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py"))
     used = set(re.findall(r'threshold\("(\w+)", "(\w+)"\)', text))
     assert used == {(subject, name) for subject, table in thresholds().items() for name in table}
     with pytest.raises(KeyError):
