@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from hlo_mapping.matching.confidence import GOOD_FIT as GOOD_FIT
     from hlo_mapping.matching.confidence import JOIN_METHODS as JOIN_METHODS
     from hlo_mapping.matching.confidence import POOR_FIT as POOR_FIT
+    from hlo_mapping.matching.confidence import JoinMethod as JoinMethod
     from hlo_mapping.matching.join import join as join
     from hlo_mapping.matching.names import is_known_kernel as is_known_kernel
     from hlo_mapping.matching.result import Annotations as Annotations
@@ -118,6 +119,7 @@ _HOMES = {
     "InstructionPair": "pairing.instructions",
     "JOIN": "columns",
     "JOIN_METHODS": "matching.confidence",
+    "JoinMethod": "matching.confidence",
     "JoinedExecution": "matching.result",
     "KERNEL_CLASSES": "kernel_classes",
     "Kernel": "dataflow",

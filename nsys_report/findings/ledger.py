@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
+from nsys_report.analysis.arrays.rows import RoofRow
 from nsys_report.findings.model import Finding, Record, Source
 
 Row = tuple[str, str]
@@ -72,7 +73,7 @@ def make_accounts(
 
 
 def instruction_shares(
-    records: Sequence[Record], spent: Mapping[int, float], roofs: Mapping[int, Mapping[str, Any]], rows: Iterable[Row]
+    records: Sequence[Record], spent: Mapping[int, float], roofs: Mapping[int, RoofRow], rows: Iterable[Row]
 ) -> dict[Row, dict[Source, float]]:
     """How instructions share rows of the budget: bytes that are not needed as bytes, time above the roof as time, unknown work as time.
 
@@ -98,7 +99,7 @@ def _detail(record: Record) -> str:
     return record["class_detail"] or ""
 
 
-def _weight(category: str, record: Record, spent: Mapping[int, float], roofs: Mapping[int, Mapping[str, Any]]) -> float:
+def _weight(category: str, record: Record, spent: Mapping[int, float], roofs: Mapping[int, RoofRow]) -> float:
     number = record["instruction_id"]
     if category == "traffic":
         needed = sum(record[name] or 0 for name in ("weight_bytes", "kv_read_bytes", "kv_write_bytes"))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal, TypeAlias
 
+from nsys_report.analysis.arrays.rows import InstructionRow
 from nsys_report.fact import Fact
 from nsys_report.units import Value, duration
 
 Confidence = Literal["sure", "likely", "possible"]
 Severity = Literal["error", "warning", "info"]
-Record = Mapping[str, Any]
+Record: TypeAlias = InstructionRow
+"""An instruction of a program with its figures."""
 """A row of a table of the analysis, by column name."""
 Source = tuple[str, ...]
 """An account of the ledger: ("part", category, part) for a row of the budget, (category, instruction id) for an instruction's share."""

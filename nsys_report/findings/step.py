@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from hlo_mapping import Detail, KernelClass, Module, Program, read_debug_options
+from nsys_report.analysis.arrays.rows import LoopRow, ModuleRow, RoofRow, StepRow
 from nsys_report.analysis.arrays.view import Flags, ModuleKey, View, make_view
 from nsys_report.analysis.idle.causes import CAUSES
 from nsys_report.analysis.idle.idle_times import idle_times
@@ -51,7 +52,7 @@ class Step:
     """Of a program without steady steps the rest of the typical step's budget: what lies between its executions."""
     instructions: tuple[Record, ...]
     """Rows of the table of instructions that are joined, most time first."""
-    roofs: Mapping[int, Record]
+    roofs: Mapping[int, RoofRow]
     """Rows of the roofline by instruction id."""
     program: Program | None
     is_steady: bool
@@ -219,7 +220,7 @@ class Context:
             number, total = number + int(inside.sum()), total + int(gap[inside].sum())
         return number / step.executions, total / step.executions
 
-    def loop(self, step: Step) -> Record | None:
+    def loop(self, step: Step) -> LoopRow | None:
         """The loop that a program spends most of its kernel time in (schema loops.LOOPS); None where there is none."""
         return next(iter(_rows_of(self.results.loops, step.key)), None)
 
@@ -249,7 +250,7 @@ def make_context(joined: Joined, results: AnalysisResults, health: Health) -> Co
     return Context(joined, results, health, view, steps, helpers)
 
 
-def _worth_looking_at(modules: Sequence[Record]) -> list[Record]:
+def _worth_looking_at(modules: Sequence[ModuleRow]) -> list[ModuleRow]:
     """The programs with a fair share of the busy time, largest first."""
     busy = {_key(row): (row["busy_time_ns"] or 0.0) * row["executions"] for row in modules}
     least = threshold("programs", "least_kernel_share") * sum(busy.values())
@@ -276,7 +277,7 @@ def _owned_shares(view: View) -> dict[int, dict[int, float]]:
 
 
 def _step(
-    joined: Joined, results: AnalysisResults, view: View, module: Record, step: Record, owned: Mapping[int, Mapping[int, float]]
+    joined: Joined, results: AnalysisResults, view: View, module: ModuleRow, step: StepRow, owned: Mapping[int, Mapping[int, float]]
 ) -> Step:
     key = ModuleKey(*_key(module))
     instructions = [row for row in _rows_of(results.instructions, key) if row["instruction_id"] is not None]
@@ -309,7 +310,7 @@ def _step(
     )
 
 
-def _is_steady(step: Record) -> bool:
+def _is_steady(step: StepRow) -> bool:
     return bool(step["steps"] > 1 and 0 < step["wall_p90_ns"] <= threshold("programs", "steady") * step["wall_p10_ns"])
 
 
@@ -348,11 +349,11 @@ def _copies_inside(view: View, number: int) -> dict[tuple[str, str], float]:
     return {("copies", "to_host"): time / int(mine.sum())} if time else {}
 
 
-def _key(row: Record) -> tuple[str | None, int | None]:
+def _key(row: ModuleRow | StepRow) -> tuple[str | None, int | None]:
     return row["hlo_module"], row["program_id"]
 
 
-def _rows_of(table: pa.Table, key: ModuleKey) -> list[dict[str, Any]]:
+def _rows_of(table: pa.Table, key: ModuleKey) -> list[Any]:
     """One program's rows, in the order of the table."""
     names, numbers = table["hlo_module"].to_pylist(), table["program_id"].to_pylist()
     chosen = [i for i, (name, number) in enumerate(zip(names, numbers, strict=True)) if (name, number) == (key.hlo_module, key.program_id)]

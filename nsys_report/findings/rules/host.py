@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from nsys_report.analysis.arrays.rows import HostPhaseRow
 from nsys_report.analysis.times.attribution import windows
 from nsys_report.analysis.times.modules import intervals_to_next
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import all_of, claimed_ns
 from nsys_report.findings.model import Finding, Source
 from nsys_report.findings.rules.offload import offloaded_arguments
-from nsys_report.findings.step import Context, Record, Step
+from nsys_report.findings.step import Context, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.intervals import Ints
 from nsys_report.words import count, duration, share, size, things
@@ -201,13 +202,13 @@ _REMEDIES = {
 }
 
 
-def _host_rows(context: Context, step: Step) -> list[Record]:
+def _host_rows(context: Context, step: Step) -> list[HostPhaseRow]:
     """Rows of schema HOST_PHASES: one typical step of a program, in order."""
     key = (step.key.hlo_module, step.key.program_id)
     return [r for r in context.results.host_phases.to_pylist() if (r["hlo_module"], r["program_id"]) == key]
 
 
-def _named_ranges(rows: list[Record]) -> dict[str, float]:
+def _named_ranges(rows: list[HostPhaseRow]) -> dict[str, float]:
     """The time of phases between two calls under ranges that people opened themselves, ns, longest first."""
     found: dict[str, float] = {}
     for row in rows:
@@ -216,7 +217,7 @@ def _named_ranges(rows: list[Record]) -> dict[str, float]:
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
-def _told(rows: list[Record]) -> str:
+def _told(rows: list[HostPhaseRow]) -> str:
     """What people's own ranges and the threads' names say of the host's time."""
     ranges = _named_ranges(rows)
     said = f" Of that {', '.join(f'{duration(ns)} in {name!r}' for name, ns in list(ranges.items())[:3])}." if ranges else ""

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from nsys_report.analysis.arrays.rows import LoopRow
 from nsys_report.analysis.arrays.view import ints
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import claimed_ns
 from nsys_report.findings.model import Finding
 from nsys_report.findings.rules.launches import GRAPHS
-from nsys_report.findings.step import Context, Record, Step
+from nsys_report.findings.step import Context, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import count, duration, share, things
 
@@ -56,7 +57,7 @@ def launched_iterations(context: Context, step: Step) -> Iterator[Finding]:
     )
 
 
-def _remedy(loop: Record) -> str:
+def _remedy(loop: LoopRow) -> str:
     if (loop["readbacks_per_iteration"] or 0) >= 0.5:
         return (
             "Do more in each iteration (several steps of the loop's work between two tests of its condition), or give the loop a trip "

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from hlo_mapping import SUMS_SPLIT_PRODUCT, Module, is_written_out
+from nsys_report.analysis.arrays.rows import ProductRow
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import unclaimed, work_of
 from nsys_report.findings.model import Finding, Source
@@ -155,7 +156,7 @@ def below_roof(context: Context, step: Step, left: Mapping[Source, float]) -> It
 
 def _below_roof(step: Step, mine: Sequence[Record], library: bool, roof: float, gain: float) -> Finding:
     time = sum(step.spent(r) for r in mine)
-    limits = {step.roofs[r["instruction_id"]]["roof"] for r in mine}
+    limits = {str(step.roofs[r["instruction_id"]]["roof"]) for r in mine}
     limit = {"memory": "their bytes at the bandwidth ceiling", "compute": "their arithmetic at the ceiling of its types"}
     bound = " or ".join(limit[word] for word in sorted(limits))
     convolutions = library and all(_convolves(step, r) for r in mine)
@@ -264,6 +265,6 @@ def slow_cores(context: Context, step: Step) -> Iterator[Finding]:
     )
 
 
-def _wants_plain_f32(row: Record) -> bool:
+def _wants_plain_f32(row: ProductRow) -> bool:
     types = {row["lhs_type"], row["rhs_type"]}
     return types == {"f32"} and row["compute_type"] == "f32"
