@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from hlo_mapping.dots import operand_leaves as operand_leaves
     from hlo_mapping.dump.anonymous import anonymous_dump as anonymous_dump
     from hlo_mapping.dump.anonymous import module_names as module_names
+    from hlo_mapping.dump.choosing import Ran as Ran
     from hlo_mapping.dump.debug_options import read_debug_options as read_debug_options
     from hlo_mapping.dump.files import OPTIMIZED as OPTIMIZED
     from hlo_mapping.dump.index import DumpIndex as DumpIndex
@@ -144,6 +145,7 @@ _HOMES = {
     "WORD": "columns",
     "TemporaryValue": "memory.usage",
     "Work": "pairing.work",
+    "Ran": "dump.choosing",
     "Renamer": "text.vocabulary",
     "anonymous_dump": "dump.anonymous",
     "build_graph": "dataflow",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from hlo_mapping import Program, ProgramKind
+    from hlo_mapping import Program, ProgramKind, Ran
     from nsys_report.capture.model import Capture
 
 
@@ -31,6 +31,12 @@ class Joined:
     notes: tuple[str, ...] = ()
     kinds: Mapping[int, ProgramKind] = field(default_factory=dict)
     """What kind of program each is, by program number; those without HLO are not in it."""
+
+    def ran(self) -> Ran:
+        """What the capture says ran, by name: where a dump holds several runs' files, this chooses among them."""
+        from nsys_report.executions.ran import what_ran
+
+        return what_ran(self.activities, self.capture.nvtx)
 
     def complete(self, activities: pa.Table | None = None) -> pa.Table:
         """All activities, or some rows of them, with class and costs: nsys_report.columns.ACTIVITY_TABLE, LAUNCHES, instruction_id."""

@@ -22,6 +22,7 @@ from nsys_report.executions.graph_bodies import adopt_graph_bodies
 from nsys_report.executions.host import host_functions_before
 from nsys_report.executions.notes import join_notes
 from nsys_report.executions.nvtx import annotate
+from nsys_report.executions.ran import what_ran
 from nsys_report.executions.table import executions_table
 from nsys_report.findings.rules.apply import find
 from nsys_report.joined import Joined
@@ -44,7 +45,7 @@ def join_capture(
     """A capture cut into executions, joined to the dump, classed and costed. Raises HloError for a dump that cannot be used."""
     say = progress or (lambda text, share: None)
     say("indexing the dump", 0.5)
-    dump = index_dump(xla_dump) if xla_dump is not None else None
+    dump = index_dump(xla_dump, what_ran(capture.activities, capture.nvtx)) if xla_dump is not None else None
     say("finding executions", 0.55)
     launched = adopt_graph_bodies(capture.activities)
     ranges = annotate(launched, capture.nvtx, dump.numbers_by_name() if dump is not None else None)
@@ -57,7 +58,8 @@ def join_capture(
         facts = with_project_paths(facts, "source_file")
     activities = joined_activities(launched, found, execution_id, executions, facts)
     programs = {e.program.number: e.program for e in found.executions if e.program is not None}
-    notes = (*join_notes(found, dump, ranges.without_work, launched), *unread)
+    chosen = dump.said_of(programs) if dump is not None else ()
+    notes = (*join_notes(found, dump, ranges.without_work, launched), *chosen, *unread)
     return Joined(capture, activities, executions, facts, programs, notes, kinds)
 
 

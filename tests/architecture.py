@@ -56,8 +56,8 @@ HLO_MAPPING: dict[str, str] = {
     " naming/ | pyarrow",
     "summary.py": f"{VALUES} dump/ dots.py skeleton.py classification/ facts.py",
     "__init__.py": "classification/overrides.py classification/reasons.py classification/roles.py collectives.py columns.py floor.py"
-    " dataflow.py dots.py dump/anonymous.py dump/debug_options.py dump/files.py dump/index.py dump/program.py errors.py facts.py"
-    " ir.py kernel_classes.py launches.py matching/confidence.py matching/join.py matching/names.py matching/result.py opcodes.py"
+    " dataflow.py dots.py dump/anonymous.py dump/choosing.py dump/debug_options.py dump/files.py dump/index.py dump/program.py errors.py"
+    " facts.py ir.py kernel_classes.py launches.py matching/confidence.py matching/join.py matching/names.py matching/result.py opcodes.py"
     " memory/usage.py origins.py pairing/instructions.py pairing/programs.py pairing/work.py phases.py program_kind.py shape.py summary.py"
     " text/parser.py text/printer.py text/vocabulary.py",
 }
@@ -85,7 +85,7 @@ NSYS_REPORT: dict[str, str] = {
     "measuring/": "errors.py | numpy",
     "stepbench/": "errors.py | jax numpy pynvml",
     "executions/": "intervals.py hlo_mapping/__init__.py columns.py words.py capture/ | numpy pyarrow",
-    "joined.py": "hlo_mapping/__init__.py capture/model.py executions/activities.py | pyarrow",
+    "joined.py": "hlo_mapping/__init__.py capture/model.py executions/activities.py executions/ran.py | pyarrow",
     "analysis/arrays/": "hlo_mapping/__init__.py capture/arrays.py capture/model.py joined.py | numpy pyarrow",
     "analysis/times/": "intervals.py hlo_mapping/__init__.py analysis/arrays/ | numpy pyarrow",
     "analysis/roofline/": "hlo_mapping/__init__.py errors.py joined.py analysis/arrays/ analysis/times/ | numpy pyarrow",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hlo_mapping.dump import files
+from hlo_mapping.dump.choosing import Ran, choose, dumps_below, fit
 from hlo_mapping.dump.files import FileName, parse_file_name
 from hlo_mapping.dump.program import Program, load_program
 from hlo_mapping.errors import DumpError
@@ -26,6 +27,8 @@ class DumpIndex:
     numbers: tuple[int, ...]
     problems: tuple[str, ...] = ()
     """What is odd about the directory as a whole."""
+    choices: Mapping[int, str] = field(default_factory=dict)
+    """Of programs of which the directory holds several, by several runs or processes: which one is read, and why."""
     _files: dict[int, dict[str, Path]] = field(default_factory=dict, repr=False)
     _names: dict[int, str] = field(default_factory=dict, repr=False)
     _programs: dict[int, Program] = field(default_factory=dict, repr=False, compare=False)
@@ -48,6 +51,11 @@ class DumpIndex:
         """The files of a program by suffix (see hlo_mapping.dump.files); {} for a number that the dump does not have."""
         return dict(self._files.get(number, {}))
 
+    def said_of(self, programs: Iterable[int]) -> tuple[str, ...]:
+        """What there is to say of these programs and of the directory as a whole: which files were chosen."""
+        others = set(self.choices.values())
+        return (*(p for p in self.problems if p not in others), *(self.choices[n] for n in programs if n in self.choices))
+
     def load(self, number: int) -> Program:
         """The program with this number, read. KeyError where the dump has none."""
         if number not in self._programs:
@@ -66,24 +74,44 @@ class DumpIndex:
         return f"module_{number}"
 
 
-def index_dump(path: str | Path) -> DumpIndex:
-    """Find the programs in a dump directory by file names alone. DumpError where it is missing or holds no optimized GPU module."""
+def index_dump(path: str | Path, ran: Ran | None = None) -> DumpIndex:
+    """Find the programs in a dump directory by file names alone. DumpError where it is missing or holds no optimized GPU module.
+
+    Where several runs or processes wrote into it, or into directories in it, `ran` chooses; else the newest files count.
+    """
     directory = Path(path)
     names = _list(directory)
     entries = [(parsed, name) for name in names if (parsed := parse_file_name(name)) is not None]
     if not any(entry.suffix == files.OPTIMIZED for entry, _ in entries):
+        if ran is not None and (inner := dumps_below(directory, names)):
+            return _of_several(inner, ran)
         raise _nothing_found(directory, names, entries)
     by_number: dict[int, list[tuple[FileName, str]]] = {}
     for entry, name in entries:
         if entry.suffix != files.PROTO and not entry.suffix.startswith("cpu_"):
             by_number.setdefault(entry.number, []).append((entry, name))
-    problems: list[str] = []
+    choices: dict[int, str] = {}
     found, chosen_names = {}, {}
     for number in sorted(by_number):
-        chosen = _newest(directory, number, by_number[number], problems)
+        chosen, said = choose(directory, number, by_number[number], ran)
+        if said:
+            choices[number] = said
         found[number] = {entry.suffix: directory / name for entry, name in chosen}
         chosen_names[number] = next((entry.name for entry, _ in chosen if entry.name), "")
-    return DumpIndex(directory, tuple(found), tuple(problems), found, chosen_names)
+    return DumpIndex(directory, tuple(found), tuple(choices.values()), choices, found, chosen_names)
+
+
+def _of_several(directories: list[Path], ran: Ran) -> DumpIndex:
+    """The dump, of several in directories beside each other, whose programs ran; the first of those that fit alike."""
+    indexes = [index_dump(directory, ran) for directory in directories]
+    fits = [fit(((n, index.name(n)) for n in index.numbers), (index.files(n) for n in index.numbers), ran) for index in indexes]
+    best = indexes[fits.index(max(fits))]
+    if len(indexes) == 1:
+        return best
+    alike = sum(each == max(fits) for each in fits)
+    why = "whose programs and kernels ran" if alike == 1 else f"the first of {alike} whose programs and kernels ran"
+    said = f"of the dumps in {len(indexes)} directories that in {best.directory.name} is read, {why}"
+    return replace(best, problems=(said, *best.problems))
 
 
 def _list(directory: Path) -> list[str]:
@@ -97,39 +125,13 @@ def _list(directory: Path) -> list[str]:
         raise DumpError(f"cannot read {directory}: {error.strerror}", "Check the path, and that you may read it.") from error
 
 
-def _newest(directory: Path, number: int, entries: list[tuple[FileName, str]], problems: list[str]) -> list[tuple[FileName, str]]:
-    """The files of one module, where several modules were written under the same number: those of the newest."""
-    times = {entry.timestamp for entry, _ in entries}
-    if len(times) > 1:
-        newest = max(times)
-        problems.append(f"module {number} was written {len(times)} times; the newest, with time stamp {newest}, is used")
-        entries = [(entry, name) for entry, name in entries if entry.timestamp == newest]
-    modules = {entry.name for entry, _ in entries if entry.name}
-    if len(modules) > 1:
-        latest = max(entries, key=lambda item: (bool(item[0].name), _written_ns(directory / item[1])))[0].name
-        problems.append(
-            f"number {number} stands for several modules ({', '.join(sorted(modules))}), as when processes share a dump directory; "
-            f"{latest}, written last, is used"
-        )
-        entries = [(entry, name) for entry, name in entries if entry.name in ("", latest)]
-    return entries
-
-
-def _written_ns(path: Path) -> int:
-    """When a file was written; 0 for a link to nothing."""
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return 0
-
-
 def _nothing_found(directory: Path, names: list[str], entries: Iterable[tuple[FileName, str]]) -> DumpError:
     """The error about a directory without optimized GPU modules: what it holds, and how to write what is missing."""
     suffixes = Counter(entry.suffix for entry, _ in entries)
     if not names:
         return DumpError(f"{directory} is empty", f"Write a dump with {_FLAGS}; a warm compilation cache writes none.")
-    if inner := _dump_below(directory, names):
-        return DumpError(f"{directory} holds no dump, but its directory {inner.name} does", f"Give {inner} instead.")
+    if inner := dumps_below(directory, names):
+        return DumpError(f"{directory} holds no dump, but its directory {inner[0].name} does", f"Give {inner[0]} instead.")
     if set(suffixes) == {files.PROTO}:
         return DumpError(f"the dump in {directory} holds protos only", f"Write it as text: {_FLAGS}.")
     if not suffixes:
@@ -142,14 +144,3 @@ def _nothing_found(directory: Path, names: list[str], entries: Iterable[tuple[Fi
     else:
         hint = f"The process may have ended before compiling, or loaded programs from a compilation cache. Disable that, and use {_FLAGS}."
     return DumpError(f"the dump in {directory} holds no *_gpu_after_optimizations.txt (it holds {held})", hint)
-
-
-def _dump_below(directory: Path, names: list[str]) -> Path | None:
-    for name in names[:100]:
-        inner = directory / name
-        try:
-            if inner.is_dir() and any((p := parse_file_name(n)) and p.suffix == files.OPTIMIZED for n in os.listdir(inner)):
-                return inner
-        except OSError:  # a directory that is not ours to read
-            continue
-    return None

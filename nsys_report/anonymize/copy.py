@@ -30,7 +30,7 @@ def copy_without_names(
         raise UsageError(f"{out}: not an empty directory", "name a new directory: what it holds is passed on", slug="output")
     before = analyze(capture, dump)
     window = _window(before, executions) if executions is not None else None
-    index = index_dump(unpacked_dump(dump)) if dump is not None else None
+    index = index_dump(unpacked_dump(dump), before.joined.ran()) if dump is not None else None
     modules = module_names(index) if index is not None else {}
     names = NameMap({old: old for old in modules} if keep_names else modules, Renamer(keep_names), keep_names)
     try:

@@ -8,7 +8,7 @@ are never dumped, and some that were loaded from a cache. Thunks nest; the inner
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +36,16 @@ class ModuleRanges:
 
     annotations: Annotations
     without_work: dict[str, int]
+
+
+def named_programs(texts: Iterable[str | None]) -> dict[int, str]:
+    """The names of modules by program number, as the texts of XLA's ranges give them."""
+    found = {}
+    for text in texts:
+        module, program = _MODULE.search(text or ""), _PROGRAM.search(text or "")
+        if module and program and len(program.group(1)) <= _DIGITS:
+            found[int(program.group(1))] = module.group(1)
+    return found
 
 
 def annotate(activities: pa.Table, nvtx: pa.Table, dumped: Mapping[str, Sequence[int]] | None = None) -> ModuleRanges:

@@ -103,7 +103,7 @@ def _dump(session: Session) -> Iterable[Notice]:
     """What the dump holds of what ran."""
     if session.xla_dump is None:
         return
-    dump, programs = index_dump(session.xla_dump), session.joined.programs
+    dump, programs = index_dump(session.xla_dump, session.joined.ran()), session.joined.programs
     ran = [(row["program_id"], row["hlo_module"]) for row in session.results.modules.select(["program_id", "hlo_module"]).to_pylist()]
     known = sum(number is None or number in programs for number, _ in ran)
     text = f"The dump holds {things(len(dump.numbers), 'program')}, {_of(known, len(ran))} among them"

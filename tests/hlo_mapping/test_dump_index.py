@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hlo_mapping.dump import files
+from hlo_mapping.dump.choosing import Ran
 from hlo_mapping.dump.debug_options import parse_debug_options, read_debug_options
 from hlo_mapping.dump.files import FileName, parse_file_name
 from hlo_mapping.dump.index import index_dump
@@ -278,3 +279,45 @@ def test_a_half_written_thunk_sequence_is_left_out_and_said(tmp_path: Path, keep
     cut = index_dump(tmp_path / "dump").load(number)
     assert whole > 0 and cut.thunks == ()
     assert [p.split(" is ")[1][:7] for p in cut.problems] == ["cut off", "cut off"]
+
+
+def variant(directory: Path, name: str, kernels: str, module: str = "f") -> None:
+    """A module under number 1 whose thunks launch these kernels."""
+    directory.mkdir(exist_ok=True)
+    write(directory, f"{name}.sm_9.0_gpu_after_optimizations.txt", module=module)
+    lines = "".join(f"00{n}: kKernel, kernel = {kernel}, launch dimensions = ...\n" for n, kernel in enumerate(kernels.split()))
+    (directory / f"{name}.thunk_sequence.txt").write_text(lines)
+
+
+def test_of_two_runs_the_one_whose_kernels_were_recorded(tmp_path: Path) -> None:
+    """The older of two compilations ran: its kernels say so."""
+    variant(tmp_path, "100.module_0001.f", "loop_add_fusion gemm_fusion_dot_3")
+    variant(tmp_path, "200.module_0001.f", "loop_add_fusion input_reduce_fusion")
+    index = index_dump(tmp_path, Ran(frozenset({"loop_add_fusion", "gemm_fusion_dot_3"})))
+    assert {path.name[:3] for path in index.files(1).values()} == {"100"}
+    said = "module 1 was written 2 times; that with time stamp 100, whose kernels were recorded, is used"
+    assert index.said_of([1]) == (said,) and index.said_of([2]) == ()
+    assert index_dump(tmp_path).choices[1].endswith("the newest, with time stamp 200, is used")
+
+
+def test_of_two_processes_the_one_that_ranges_name(tmp_path: Path) -> None:
+    variant(tmp_path, "module_0001.f", "a_kernel", "f")
+    variant(tmp_path, "module_0001.g", "a_kernel", "g")
+    os.utime(tmp_path / "module_0001.f.sm_9.0_gpu_after_optimizations.txt", (1e9, 1e9))
+    os.utime(tmp_path / "module_0001.f.thunk_sequence.txt", (1e9, 1e9))
+    assert index_dump(tmp_path, Ran(modules={1: "f"})).load(1).name == "f"
+    assert (
+        "(f, g), as when processes share a dump directory; f, as XLA's ranges name it, is used"
+        in index_dump(tmp_path, Ran(modules={1: "f"})).choices[1]
+    )
+    assert index_dump(tmp_path, Ran()).load(1).name == "g"  # written last
+
+
+def test_of_dumps_in_directories_the_one_that_ran(tmp_path: Path) -> None:
+    variant(tmp_path / "rank_0", "module_0001.f", "loop_add_fusion", "f")
+    variant(tmp_path / "rank_1", "module_0001.f", "gemm_fusion_dot_3", "f")
+    index = index_dump(tmp_path, Ran(frozenset({"gemm_fusion_dot_3"}), {1: "f"}))
+    assert index.directory.name == "rank_1"
+    assert index.problems == ("of the dumps in 2 directories that in rank_1 is read, whose programs and kernels ran",)
+    assert "the first of 2 whose" in index_dump(tmp_path, Ran(modules={1: "f"})).problems[0]
+    assert "its directory rank_0 does" in fail(tmp_path).message  # nothing says what ran

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import os
+import shutil
 import sqlite3
 import stat
 import sys
@@ -198,3 +199,24 @@ def test_a_report_where_there_is_no_nsys(tmp_path: Path, monkeypatch: pytest.Mon
 
 def _no_nsys() -> None:
     raise InputError("nsys is not on PATH", "", slug="no-nsys")
+
+
+def test_a_directory_of_several_dumps_is_read_by_what_ran(moe: Path, fixture_path: Callable[..., Path], tmp_path: Path) -> None:
+    """The dumps of two processes in a directory each, and of another run over the same files: the capture's own is chosen and named."""
+    for name, fixture in (("rank_0", "train"), ("rank_1", "moe")):
+        shutil.copytree(fixture_path(fixture, "xla_dump"), tmp_path / "dumps" / name, copy_function=shutil.copyfile)
+    plain, found = analyze(moe / "capture.sqlite", moe / "xla_dump"), analyze(moe / "capture.sqlite", tmp_path / "dumps")
+    assert found.results.classes.equals(plain.results.classes)
+    assert "of the dumps in 2 directories that in rank_1 is read, whose programs and kernels ran" in found.joined.notes
+    assert run(["check", str(moe / "capture.sqlite"), "--xla-dump", str(tmp_path / "dumps")]) == 0
+
+
+def test_dumps_of_two_runs_in_one_directory(moe: Path, fixture_path: Callable[..., Path], tmp_path: Path) -> None:
+    """Another process wrote a program of another name under the same number, later."""
+    shutil.copytree(moe / "xla_dump", tmp_path / "dump", copy_function=shutil.copyfile)
+    other = next(p for p in fixture_path("train", "xla_dump").iterdir() if "train_step" in p.name and p.name.endswith("optimizations.txt"))
+    shutil.copyfile(other, tmp_path / "dump" / "module_5305.jit_train_step.sm_9.0a_gpu_after_optimizations.txt")
+    found = analyze(moe / "capture.sqlite", tmp_path / "dump")
+    assert found.results.joined_share == 1.0
+    (note,) = (n for n in found.joined.notes if "stands for several modules" in n)
+    assert note.endswith("jit_moe_layer, as XLA's ranges name it, is used")
