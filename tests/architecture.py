@@ -133,8 +133,8 @@ NSYS_REPORT: dict[str, str] = {
     # What builds chooses what is shown.
     "reports/": "hlo_mapping/__init__.py units.py fact.py quantities.py paths.py capture/model.py capture/health.py"
     " capture/health_items.py capture/survey.py analysis/ analysis/times/ analysis/roofline/ analysis/budget/ analysis/rollup/"
-    " findings/ session.py comparison/model.py history/ counters/ profiling/gpu.py profiling/passes.py profiling/record.py ranks/"
-    " serving/ | numpy pyarrow",
+    " analysis/idle/ findings/ session.py comparison/model.py history/ counters/ profiling/gpu.py profiling/passes.py profiling/record.py"
+    " ranks/ serving/ | numpy pyarrow",
     "reports/pictures/": "units.py joined.py ranks/ analysis/roofline/ceilings.py session.py reports/ reports/arrays.py reports/lanes.py"
     " | numpy pyarrow",
     "reports/figures/": "units.py reports/palette.py reports/scales.py reports/export.py reports/pictures/model.py | matplotlib numpy",

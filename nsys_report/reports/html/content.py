@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from nsys_report.fact import Fact
 from nsys_report.reports.build import worth_a_section
+from nsys_report.reports.finding_strip import FindingStrip, finding_strip
 from nsys_report.reports.html.hlo_text import hlo_texts
 from nsys_report.reports.memory_page import Curve, memory_curve, memory_of
 from nsys_report.reports.model import Notice, Part, Report
@@ -47,6 +48,8 @@ class Content:
     """Temporaries over the order of each program, by the title of its section."""
     hlo: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     """HLO text by the title of a program's section and by instruction."""
+    strips: Mapping[int, FindingStrip] = field(default_factory=dict, repr=False)
+    """What findings mean on the timeline, by their place."""
     made_by: str = ""
     """Name and version of the program."""
     limits: tuple[Notice, ...] = ()
@@ -81,7 +84,9 @@ def _content(part: Part, session: Session, parts: int, made_by: str) -> Content:
     texts = dict(hlo_texts(session, MOST_TEXT // parts))
     timeline = _timeline(session, MOST_TIMELINE_MARKS // parts)
     rollups, memory, made = _rollups(session, parts), _memory(session), tuple(_made(session, made_by))
-    return Content(part, replace(pictures, name=part.name), timeline, rollups, memory, texts, made_by, tuple(limits), made)
+    return Content(
+        part, replace(pictures, name=part.name), timeline, rollups, memory, texts, _strips(session), made_by, tuple(limits), made
+    )
 
 
 def _rollups(session: Session, parts: int) -> dict[str, Rollups]:
@@ -108,6 +113,11 @@ def timeline_page(session: Session, execution: int | None, made_by: str) -> Page
     part = Part(session.name, "")
     report = Report((part,), made_by=made_by)
     return Page(report, (Content(part, pictures, timeline),) if timeline is not None else ())
+
+
+def _strips(session: Session) -> dict[int, FindingStrip]:
+    drawn = ((number, finding_strip(session, finding)) for number, finding in enumerate(session.causes))
+    return {number: strip for number, strip in drawn if strip is not None}
 
 
 def _memory(session: Session) -> dict[str, Curve]:

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from nsys_report.quantities import QUANTITIES
 from nsys_report.reports.export import write_whole
 from nsys_report.reports.finding_page import places_table, telling_places
+from nsys_report.reports.finding_strip import strip_words
 from nsys_report.reports.html import data
 from nsys_report.reports.html.content import Content, Page
 from nsys_report.reports.html.glossary import CERTAINTY, PARTS, TERMS, prose
@@ -147,6 +148,7 @@ def _environment(page: Page) -> Environment:
         heat_drawing=heat_drawing,
         rollup_words=rollup_words,
         area=area,
+        strip_words=strip_words,
         peak_at=peak_at,
         curve_words=curve_words,
     )
