@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nsys_report.cli.capture_ranks import failure_said, report_of_run
 from nsys_report.cli.options import A_PATH
 from nsys_report.cli.report import output_options
 
 if TYPE_CHECKING:
+    from nsys_report.cli.outputs import Finished
     from nsys_report.notebook import Analysis
     from nsys_report.profiling.command import CapturePlan
+    from nsys_report.profiling.passes import PassPair
     from nsys_report.profiling.record import Conditions
     from nsys_report.profiling.run import ProfiledRun
     from nsys_report.reports.model import Notice
@@ -51,6 +54,7 @@ Examples:
 @click.option("--trace", "traces", metavar="KINDS", default="cuda,nvtx", show_default=True, help="What nsys traces.")
 @click.option("--wait", metavar="S", default="120s", show_default=True, help="How long to wait for an idle GPU; 0 does not look.")
 @click.option("--warm/--no-warm", default=True, help="Two seconds of GPU work first, so that its clocks are up.")
+@click.option("--rank-wait", metavar="S", type=click.FloatRange(min=0), default=600.0, help="How long rank 0 waits for the others.  [600]")
 @click.option("--label", "labels", metavar="NAME=TEXT", multiple=True, help="Kept with the run and shown in its report. Repeatable.")
 @click.option("--keep", metavar="DIR", type=A_PATH, help="Keep all: the capture, its export, the dump, run.json. A new or empty directory.")
 @click.option("--dry-run", is_flag=True, help="Print the commands, and run nothing.")
@@ -67,6 +71,7 @@ def command(
     traces: str,
     wait: str,
     warm: bool,
+    rank_wait: float,
     labels: tuple[str, ...],
     keep: Path | None,
     dry_run: bool,
@@ -75,7 +80,7 @@ def command(
     """Run a program under Nsight Systems with XLA's dump, and report where its time goes.
 
     XLA_FLAGS are added to, the compilation cache is off, the GPU is idle and warm before. Started by srun or mpirun, each rank
-    makes a capture of its own (with --keep: a folder for each), and rank 0 reports.
+    makes a capture of its own (with --keep: a folder for each), and rank 0 waits for them and reports on all.
     """
     from nsys_report.nsys_tool import find_nsys
     from nsys_report.profiling.command import CapturePlan
@@ -97,10 +102,13 @@ def command(
         if dry_run:
             return 0
         found = prepare(limit, warm, named, _say)
-        runs = [_run(plan, found) for plan in plans]
+        with failure_said(folder if rank is not None else None):
+            runs = [_run(plan, found) for plan in plans]
+        is_short = False
         if rank in (None, 0):
-            _report(runs, found, paths)
-        return 1 if any(run.exit_code for run in runs) else 0
+            of_ranks, is_short = report_of_run(folder.parent, rank_wait) if rank == 0 and len(runs) == 1 else (None, False)
+            _report(runs, found, paths, of_ranks)
+        return 1 if is_short or any(run.exit_code for run in runs) else 0
 
 
 def _in_pass(plan: CapturePlan, folder: Path, mode: Any) -> CapturePlan:
@@ -165,8 +173,10 @@ def _run(plan: CapturePlan, found: Conditions) -> ProfiledRun:
     return done
 
 
-def _report(runs: list[ProfiledRun], found: Conditions, paths: Mapping[str, Path | None]) -> None:
-    """The report of a run, with what is known of how it was made."""
+def _report(runs: list[ProfiledRun], found: Conditions, paths: Mapping[str, Path | None], of_ranks: Finished | None) -> None:
+    """The report of a run, or of its ranks where there are several, with what is known of how it was made."""
+    from dataclasses import replace
+
     from nsys_report.cli.outputs import OUTPUTS, Finished
     from nsys_report.cli.report import deliver
     from nsys_report.profiling.passes import pair_passes
@@ -175,13 +185,15 @@ def _report(runs: list[ProfiledRun], found: Conditions, paths: Mapping[str, Path
     from nsys_report.reports.run_page import with_run
     from nsys_report.version import __version__
 
-    analyses = [_analyze(run) for run in runs]
-    passes = pair_passes(*analyses) if len(analyses) == 2 else []
-    name = runs[0].plan.export.name
-    report = build_report([analyses[0].named(name)], f"nsys-report {__version__}", TOP)
-    report = with_run(report, shown(document(runs[0], found, "")), _notices(runs, found), passes)
-    deliver(Finished(report, {name: analyses[0]}), [(output, path) for output in OUTPUTS if (path := paths[output.key]) is not None])
-    _advise(runs[0], analyses[0])
+    passes: list[PassPair] = []
+    if of_ranks is None:
+        analyses = [_analyze(run) for run in runs]
+        passes = pair_passes(*analyses) if len(analyses) == 2 else []
+        name = runs[0].plan.export.name
+        of_ranks = Finished(build_report([analyses[0].named(name)], f"nsys-report {__version__}", TOP), {name: analyses[0]})
+    report = with_run(of_ranks.report, shown(document(runs[0], found, "")), _notices(runs, found), passes)
+    deliver(replace(of_ranks, report=report), [(output, path) for output in OUTPUTS if (path := paths[output.key]) is not None])
+    _advise(runs[0], next(iter(of_ranks.analyses.values())))
 
 
 def _advise(run: ProfiledRun, analysis: Analysis) -> None:

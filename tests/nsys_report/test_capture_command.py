@@ -14,9 +14,10 @@ import pytest
 from nsys_report.cli.app import run
 from nsys_report.errors import UsageError
 from nsys_report.nsys_tool import find_nsys
-from nsys_report.profiling.environment import HOOK, rank_of, xla_flags
+from nsys_report.profiling.environment import HOOK, RANKS, rank_of, xla_flags
 from nsys_report.profiling.gpu import Gate
 from nsys_report.profiling.hook.nsys_report_window import LOG, SPEC, Window, bracket, module_name
+from nsys_report.profiling.ranks import SIZES, Arrived, size_of, wait_for_ranks
 from nsys_report.profiling.window_spec import parse_window
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -41,13 +42,13 @@ def nsys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "program.py").write_text(PROGRAM)
     monkeypatch.setenv("STAND_IN_EXPORT", str(FIXTURES / "decode/capture.sqlite"))
     monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_enable_triton_gemm=false")
-    for name in ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "RANK"):
+    for name in (*RANKS, *SIZES):
         monkeypatch.delenv(name, raising=False)
     return path
 
 
-def capture(nsys: Path, *options: str, code: str = "0") -> int:
-    program = [sys.executable, str(nsys.parents[1] / "program.py"), str(FIXTURES / "decode/xla_dump"), code]
+def capture(nsys: Path, *options: str, code: str = "0", dump: Path = FIXTURES / "decode/xla_dump") -> int:
+    program = [sys.executable, str(nsys.parents[1] / "program.py"), str(dump), code]
     return run(["capture", "--nsys", str(nsys), "--wait", "0", "--no-warm", *options, "--", *program])
 
 
@@ -111,6 +112,58 @@ def test_ranks_have_folders_and_names_of_their_own(
     assert capture(nsys, "--keep", str(tmp_path / "kept")) == 0
     assert (tmp_path / "kept/rank_1/capture_rank1.sqlite").exists()
     assert "jit_decode_step" not in capfd.readouterr().out
+
+
+def as_rank(monkeypatch: pytest.MonkeyPatch, rank: int) -> Path:
+    """The environment of one of two ranks, and its dump."""
+    monkeypatch.setenv("SLURM_PROCID", str(rank))
+    monkeypatch.setenv("SLURM_NTASKS", "2")
+    monkeypatch.setenv("STAND_IN_EXPORT", str(FIXTURES / f"ranks/rank_{rank}/capture.sqlite"))
+    return FIXTURES / f"ranks/rank_{rank}/xla_dump"
+
+
+def test_rank_0_reports_on_all_ranks(
+    nsys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for rank in (1, 0):
+        dump = as_rank(monkeypatch, rank)
+        assert capture(nsys, "--keep", str(tmp_path / "kept"), "--json", str(tmp_path / f"{rank}.json"), dump=dump) == 0
+    out = capfd.readouterr().out
+    assert "run of 2 ranks" in out and "RANKS" in out and "THE RUN" in out
+    assert not (tmp_path / "1.json").exists()
+    (part,) = json.loads((tmp_path / "0.json").read_text())["captures"]
+    (ranks,) = [section["tables"]["ranks"]["rows"] for section in part["sections"] if "ranks" in section["tables"]]
+    assert [row["rank"] for row in ranks] == [0, 1]
+
+
+def test_a_rank_that_fails_is_waited_for_no_longer(
+    nsys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    kept = ("--keep", str(tmp_path / "kept"))
+    dump = as_rank(monkeypatch, 1)
+    monkeypatch.setenv("STAND_IN_FAILS", "export")
+    assert capture(nsys, *kept, dump=dump) == 1
+    monkeypatch.setenv("STAND_IN_FAILS", "")
+    dump = as_rank(monkeypatch, 0)
+    assert capture(nsys, *kept, dump=dump) == 1
+    out, err = capfd.readouterr()
+    assert "rank 1 gave no capture" in err and "jit_train_step" in out and "run of 2 ranks" not in out
+
+
+def test_who_is_there_is_waited_for(tmp_path: Path) -> None:
+    assert [size_of(e) for e in ({"SLURM_NTASKS": "4"}, {"OMPI_COMM_WORLD_SIZE": "2"}, {"WORLD_SIZE": "no"}, {})] == [4, 2, None, None]
+    clock = [0.0]
+
+    def sleep(seconds: float) -> None:
+        clock[0] += seconds
+        if clock[0] >= 2:
+            (tmp_path / "rank_1").mkdir(exist_ok=True)
+            (tmp_path / "rank_1/run.json").write_text("{}")
+
+    (tmp_path / "rank_0").mkdir()
+    (tmp_path / "rank_0/run.json").write_text("{}")
+    assert wait_for_ranks(tmp_path, 2, 10.0, lambda: clock[0], sleep) == Arrived((0, 1), (), ()) and clock[0] == 2.0
+    assert wait_for_ranks(tmp_path, 3, 10.0, lambda: clock[0], sleep) == Arrived((0, 1), (), (2,)) and clock[0] == 12.0
 
 
 def test_two_passes_are_one_report(nsys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
