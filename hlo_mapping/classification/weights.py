@@ -253,7 +253,7 @@ def _is_scale(graph: Graph, node: int, operand: int, features: set[int]) -> bool
         return False
     if len(long) > 1:
         return spread and (graph.ops[node] == "multiply" or long[-1] in features)
-    return not spread or long[0] in features or long[0] == graph.shapes[node].dimensions[-1] or _minor_only(graph, operand)
+    return long[0] in features or (spread and (long[0] == graph.shapes[node].dimensions[-1] or _minor_only(graph, operand)))
 
 
 def _minor_only(graph: Graph, operand: int) -> bool:

@@ -168,3 +168,25 @@ def test_a_buffer_of_tokens_is_state() -> None:
         )
     )
     assert found["out"] == "state"
+
+
+TARGETS = """HloModule m, is_scheduled=true
+ENTRY %e (w: f32[64,SIDE], x: f32[1000,64], y: f32[1000,SIDE], b: f32[SIDE]) -> f32[1000,SIDE] {
+  %w = f32[64,SIDE] parameter(0)
+  %x = f32[1000,64] parameter(1)
+  %y = f32[1000,SIDE] parameter(2)
+  %b = f32[SIDE] parameter(3)
+  %dot = f32[1000,SIDE] dot(%x, %w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  %spread = f32[1000,SIDE] broadcast(%b), dimensions={1}
+  %made = f32[1000,SIDE] add(%dot, %spread)
+  ROOT %error = f32[1000,SIDE] subtract(%made, %y)
+}
+"""
+
+
+@pytest.mark.parametrize("side", [1, 8])
+def test_targets_that_a_prediction_is_compared_with_are_no_bias(side: int) -> None:
+    """One target or eight for each of a thousand rows: none is spread over the rows, as the bias is."""
+    found = {r.name: r.role for r in parameter_roles(parse_module(TARGETS.replace("SIDE", str(side))))}
+    assert (found["w"], found["x"], found["y"]) == ("weight", "input", "input")
+    assert found["b"] == "weight" or side == 1, "a single number tells nothing"
