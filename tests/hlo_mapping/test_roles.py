@@ -171,12 +171,15 @@ def test_a_buffer_of_tokens_is_state() -> None:
 
 
 TARGETS = """HloModule m, is_scheduled=true
-ENTRY %e (w: f32[64,SIDE], x: f32[1000,64], y: f32[1000,SIDE], b: f32[SIDE]) -> f32[1000,SIDE] {
+ENTRY %e (w: f32[64,SIDE], x: f32[1000,32], y: f32[1000,SIDE], b: f32[SIDE], first: f32[32,64]) -> f32[1000,SIDE] {
   %w = f32[64,SIDE] parameter(0)
-  %x = f32[1000,64] parameter(1)
+  %x = f32[1000,32] parameter(1)
   %y = f32[1000,SIDE] parameter(2)
   %b = f32[SIDE] parameter(3)
-  %dot = f32[1000,SIDE] dot(%x, %w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  %first = f32[32,64] parameter(4)
+  %hidden = f32[1000,64] dot(%x, %first), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  %active = f32[1000,64] tanh(%hidden)
+  %dot = f32[1000,SIDE] dot(%active, %w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   %spread = f32[1000,SIDE] broadcast(%b), dimensions={1}
   %made = f32[1000,SIDE] add(%dot, %spread)
   ROOT %error = f32[1000,SIDE] subtract(%made, %y)
