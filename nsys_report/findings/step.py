@@ -222,11 +222,11 @@ class Context:
 
     def loop(self, step: Step) -> LoopRow | None:
         """The loop that a program spends most of its kernel time in (schema loops.LOOPS); None where there is none."""
-        return next(iter(_rows_of(self.results.loops, step.key)), None)
+        return next(iter(_rows_of(self.view, self.results.loops, step.key)), None)
 
     def loop_idle(self, step: Step) -> dict[tuple[str, str], float]:
         """Idle time within that loop by row of the budget, in an execution on average, ns."""
-        return {(row["category"], row["part"]): row["idle_ns"] for row in _rows_of(self.results.loop_idle, step.key)}
+        return {(row["category"], row["part"]): row["idle_ns"] for row in _rows_of(self.view, self.results.loop_idle, step.key)}
 
     def in_step(self, step: Step) -> Flags:
         """The activities of a program's complete executions."""
@@ -280,10 +280,10 @@ def _step(
     joined: Joined, results: AnalysisResults, view: View, module: ModuleRow, step: StepRow, owned: Mapping[int, Mapping[int, float]]
 ) -> Step:
     key = ModuleKey(*_key(module))
-    instructions = [row for row in _rows_of(results.instructions, key) if row["instruction_id"] is not None]
-    roofs = {row["instruction_id"]: row for row in _rows_of(results.roofline, key) if row["instruction_id"] is not None}
+    instructions = [row for row in _rows_of(view, results.instructions, key) if row["instruction_id"] is not None]
+    roofs = {row["instruction_id"]: row for row in _rows_of(view, results.roofline, key) if row["instruction_id"] is not None}
     steady = _is_steady(step)
-    typical, mean = _budget(results, key)
+    typical, mean = _budget(results, view, key)
     outside: dict[tuple[str, str], float] = {}
     inside = _idle_inside(results, view, view.modules.index(key)) | _copies_inside(view, view.modules.index(key))
     if not steady:
@@ -314,9 +314,9 @@ def _is_steady(step: StepRow) -> bool:
     return bool(step["steps"] > 1 and 0 < step["wall_p90_ns"] <= threshold("programs", "steady") * step["wall_p10_ns"])
 
 
-def _budget(results: AnalysisResults, key: ModuleKey) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
+def _budget(results: AnalysisResults, view: View, key: ModuleKey) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
     """The typical and the mean step's parts."""
-    rows = _rows_of(results.budget, key)
+    rows = _rows_of(view, results.budget, key)
     typical, mean = ({(row["category"], row["part"]): row[name] for row in rows} for name in ("typical_ns", "mean_ns"))
     return typical, mean
 
@@ -353,8 +353,19 @@ def _key(row: ModuleRow | StepRow) -> tuple[str | None, int | None]:
     return row["hlo_module"], row["program_id"]
 
 
-def _rows_of(table: pa.Table, key: ModuleKey) -> list[Any]:
+def _rows_of(view: View, table: pa.Table, key: ModuleKey) -> list[Any]:
     """One program's rows, in the order of the table."""
-    names, numbers = table["hlo_module"].to_pylist(), table["program_id"].to_pylist()
-    chosen = [i for i, (name, number) in enumerate(zip(names, numbers, strict=True)) if (name, number) == (key.hlo_module, key.program_id)]
-    return list(table.take(pa.array(chosen, pa.int64())).to_pylist())
+    whole, places = _by_program(view, table)
+    return list(whole.take(pa.array(places.get((key.hlo_module, key.program_id), []), pa.int64())).to_pylist())
+
+
+def _by_program(view: View, table: pa.Table) -> tuple[pa.Table, dict[tuple[str | None, int | None], list[int]]]:
+    """A table in one piece, and the rows of each program; found once for each table of a view's results."""
+    name = f"rows by program of table {id(table)}"
+    if name not in view.kept:
+        found: dict[tuple[str | None, int | None], list[int]] = {}
+        for row, key in enumerate(zip(table["hlo_module"].to_pylist(), table["program_id"].to_pylist(), strict=True)):
+            found.setdefault(key, []).append(row)
+        view.kept[name] = (table.combine_chunks(), found, table)  # the table itself too: while it is there, nothing else has its id
+    whole, places, _ = view.kept[name]
+    return whole, places

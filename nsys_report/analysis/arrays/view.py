@@ -164,6 +164,27 @@ def once_per_view(function: Callable[[View], Found]) -> Callable[[View], Found]:
     return kept
 
 
+@once_per_view
+def executions_by_module(view: View) -> list[Ints]:
+    """The executions of each program of View.modules, in the order of the table."""
+    return _split(np.arange(len(view.executions)), view.executions.module, len(view.modules))
+
+
+@once_per_view
+def work_by_module(view: View) -> list[Ints]:
+    """The rows of work that belongs to executions of each program of View.modules, in order of time."""
+    rows = view.inside
+    return _split(rows, view.executions.module[view.execution[rows]], len(view.modules))
+
+
+def _split(rows: Ints, group: Ints, groups: int) -> list[Ints]:
+    """The rows of each group, in their order."""
+    if groups < 2:
+        return [rows][:groups]
+    order = np.argsort(group.astype(np.int16) if groups < 1 << 15 else group, kind="stable")  # of short integers by their digits
+    return np.split(rows[order], np.cumsum(np.bincount(group, minlength=groups))[:-1])
+
+
 def make_view(joined: Joined) -> View:
     """The arrays of a joined capture. Executions whose completeness is null count as complete."""
     activities, table = joined.activities, joined.executions

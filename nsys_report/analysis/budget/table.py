@@ -10,7 +10,7 @@ import pyarrow as pa
 from hlo_mapping import WORD, column
 from nsys_report.analysis.arrays.schemas import MODULE_KEY, spread
 from nsys_report.analysis.arrays.tables import Column, module_columns, table
-from nsys_report.analysis.arrays.view import Flags, Ints, View, ints
+from nsys_report.analysis.arrays.view import Flags, Ints, View, executions_by_module, ints
 from nsys_report.analysis.budget.parts import CATEGORIES, Budget
 from nsys_report.analysis.idle.causes import CAUSES as _CAUSES
 from nsys_report.analysis.times.modules import intervals_to_next
@@ -88,9 +88,10 @@ def middle_half(wall: Ints) -> Ints:
 def steps_of(view: View, module: int) -> tuple[Ints, bool]:
     """A program's complete executions with a follower; all complete ones where none has."""
     followed = intervals_to_next(view)[1]
-    complete = (view.executions.module == module) & view.executions.complete
-    chosen = np.flatnonzero(complete & followed)
-    return (chosen, False) if len(chosen) else (np.flatnonzero(complete), True)
+    mine = executions_by_module(view)[module]
+    complete = mine[view.executions.complete[mine]]
+    chosen = complete[followed[complete]]
+    return (chosen, False) if len(chosen) else (complete, True)
 
 
 def typical_executions(view: View, wall: Ints) -> Flags:

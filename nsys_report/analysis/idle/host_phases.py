@@ -15,7 +15,7 @@ import pyarrow as pa
 from hlo_mapping import WORD, column
 from nsys_report.analysis.arrays.schemas import MODULE_KEY
 from nsys_report.analysis.arrays.tables import module_columns, table
-from nsys_report.analysis.arrays.view import Ints, View, coded, ints
+from nsys_report.analysis.arrays.view import Flags, Ints, View, coded, executions_by_module, ints, once_per_view
 from nsys_report.analysis.idle.causes import EXECUTE_RANGE
 from nsys_report.analysis.idle.user_ranges import UserRanges, user_ranges
 from nsys_report.analysis.times.attribution import windows
@@ -34,6 +34,11 @@ PHASES = {
     "launch": "the first launch is under way, or the device has not begun",
 }
 """The phases in words, by key."""
+
+MOST_BETWEEN = 64
+"""Executions of other programs between two of a program up to which they are small programs that prepare a call: a training step or a
+decoding loop has a handful. A program with more between its calls is called now and then, and its steps are those of others.
+"""
 
 HOST_PHASES = pa.schema(
     [
@@ -77,7 +82,7 @@ def host_phases(view: View) -> pa.Table:
     found = [HOST_PHASES.empty_table()]
     for module in range(len(view.modules)):
         pair = _typical_pair(view, module)
-        if pair is not None:
+        if pair is not None and _calls_between(view, *pair) <= MOST_BETWEEN:
             done, events = _between(view, *pair)
             rows = list(_phases(done, events, _call(view, pair[1], taken)))
             found.append(_table(view, module, rows, _named(ranges, done, rows)))
@@ -111,24 +116,31 @@ def _typical_pair(view: View, module: int) -> tuple[int, int] | None:
     """An execution of a program whose step has the median length, and the one that follows it on its device; None where none does."""
     followed = intervals_to_next(view)[1]
     runs, span = view.executions, windows(view)
-    steps = np.flatnonzero((runs.module == module) & runs.complete & followed)
+    mine = executions_by_module(view)[module]
+    steps = mine[runs.complete[mine] & followed[mine]]
     if not len(steps):
         return None
     chosen = int(steps[np.argsort(span.wall[steps], kind="stable")[len(steps) // 2]])
-    later = np.flatnonzero((runs.module == module) & (runs.device == runs.device[chosen]) & (runs.start == span.end[chosen]))
+    later = mine[(runs.device[mine] == runs.device[chosen]) & (runs.start[mine] == span.end[chosen])]
     return (chosen, int(later[0])) if len(later) else None
+
+
+def _calls_between(view: View, one: int, following: int) -> int:
+    """How many executions of other programs the device begins between two of a program."""
+    runs = view.executions
+    low, high = np.searchsorted(runs.start, (runs.end[one], runs.start[following]))
+    return int((runs.device[low:high] == runs.device[one]).sum())
 
 
 def _between(view: View, one: int, following: int) -> tuple[int, list[Event]]:
     """The device's end of an execution, and the events from then to the next one's first activity, in the order of their calls."""
-    runs, table = view.executions, view.joined.activities
+    runs, launches = view.executions, _launches(view)
     done, until = int(runs.end[one]), int(runs.start[following])
     low, high = np.searchsorted(view.start, (done - _EARLIEST_NS, until))
     rows = np.arange(low, high)
     rows = rows[(view.device[rows] == runs.device[one]) & ~np.isin(view.execution[rows], (one, following)) & (view.end[rows] > done)]
-    start, known = (values[rows] for values in ints(table, "launch_start_ns"))
-    called = np.where(known, start, view.start[rows])
-    ends, thread = ints(table, "launch_end_ns")[0][rows], ints(table, "launch_thread", missing=-1)[0][rows]
+    called = np.where(launches.known[rows], launches.start[rows], view.start[rows])
+    ends, thread = launches.end[rows], launches.thread[rows]
     kind = view.column("copy_kind").take(rows)
     size = view.cost("bytes")[0][rows]
     events = []
@@ -152,6 +164,23 @@ _EARLIEST_NS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
+class _Launches:
+    """When the call of each activity began and returned, and its thread; whether one was recorded."""
+
+    start: Ints
+    known: Flags
+    end: Ints
+    thread: Ints
+
+
+@once_per_view
+def _launches(view: View) -> _Launches:
+    table = view.joined.activities
+    start, known = ints(table, "launch_start_ns")
+    return _Launches(start, known, ints(table, "launch_end_ns")[0], ints(table, "launch_thread", missing=-1)[0])
+
+
+@dataclass(frozen=True, slots=True)
 class NextCall:
     """The call of the next execution: when XLA took it, when the first launch began, and when the device did."""
 
@@ -162,11 +191,11 @@ class NextCall:
 
 
 def _call(view: View, run: int, taken: tuple[Ints, Ints, Ints]) -> NextCall:
-    rows = np.flatnonzero(view.execution == run)
-    first = rows[np.argmin(view.start[rows])]
-    start, known = ints(view.joined.activities, "launch_start_ns")
-    thread = int(ints(view.joined.activities, "launch_thread", missing=-1)[0][first])
-    launched = int(start[first]) if known[first] else int(view.start[first])
+    low, high = np.searchsorted(view.start, (view.executions.start[run], view.executions.end[run] + 1))
+    first = low + int(np.argmax(view.execution[low:high] == run))
+    launches = _launches(view)
+    thread = int(launches.thread[first])
+    launched = int(launches.start[first]) if launches.known[first] else int(view.start[first])
     begins, ends, owners = taken
     around = np.flatnonzero((begins <= launched) & (ends >= launched) & (owners == thread))
     return NextCall(int(begins[around].min()) if len(around) else None, launched, int(view.start[first]), thread)

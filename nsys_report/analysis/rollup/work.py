@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hlo_mapping import FACTS, WORD, column
 from nsys_report.analysis.arrays.schemas import MODULE_KEY
 from nsys_report.analysis.arrays.tables import Column, module_columns, table, word_column
-from nsys_report.analysis.arrays.view import Flags, Ints, View, coded
+from nsys_report.analysis.arrays.view import Flags, Ints, View, coded, work_by_module
 from nsys_report.analysis.roofline.ceilings import Ceilings
 from nsys_report.analysis.roofline.compute import compute_time
 from nsys_report.analysis.roofline.costs import Costs
@@ -45,10 +45,9 @@ def typical_work(view: View, costs: Costs, typical: Flags, ceilings: Ceilings, p
 
 
 def _of_module(view: View, costs: Costs, typical: Flags, ceilings: Ceilings, per_flop: NDArray[np.float64], module: int) -> pa.Table:
-    mine = typical & (view.executions.module == module)
-    steps = int(mine.sum())
-    is_typical = np.append(mine, False)
-    rows = np.flatnonzero(view.work & is_typical[view.execution])
+    steps = int((typical & (view.executions.module == module)).sum())
+    rows = work_by_module(view)[module]
+    rows = rows[typical[view.execution[rows]]]
     if not len(rows):
         return WORK.empty_table()
     kinds, of_row = np.unique(costs.kind[rows], return_inverse=True)

@@ -13,7 +13,7 @@ from nsys_report.analysis.arrays.quantiles import Floats
 from nsys_report.analysis.arrays.schemas import MODULE_KEY
 from nsys_report.analysis.arrays.tables import Column, module_columns, table
 from nsys_report.analysis.arrays.trends import Drift, TwoLevels, drift, two_levels
-from nsys_report.analysis.arrays.view import Flags, Ints, View, ints
+from nsys_report.analysis.arrays.view import Flags, Ints, View, executions_by_module, ints
 from nsys_report.analysis.roofline.instructions import Groups
 from nsys_report.analysis.times.modules import intervals_to_next
 
@@ -107,7 +107,8 @@ def slow(values: Ints) -> Flags:
 def _series(view: View, module: int) -> list[tuple[str, Series]]:
     """The measures that a program's complete executions have."""
     runs, table_ = view.executions, view.joined.executions
-    mine = np.flatnonzero((runs.module == module) & runs.complete)
+    mine = executions_by_module(view)[module]
+    mine = mine[runs.complete[mine]]
     found = []
     for name in MEASURES:
         if name == "interval_ns":
