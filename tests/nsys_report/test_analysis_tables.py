@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from nsys_report.analysis import AnalysisResults, compute_results, find_ceilings
+from nsys_report.analysis.arrays.groups import distinct_rows
 from nsys_report.analysis.roofline.ceilings import override
 from nsys_report.analysis.times.coverage import joined_share, with_unrecorded
 from tests.nsys_report.joined_samples import copy, fact, joined, kernel
@@ -201,3 +203,10 @@ def test_work_that_was_not_recorded_counts_as_not_joined(results: AnalysisResult
         assert sum(row["time_share"] for row in rows) == pytest.approx(1)
         assert [(row["kernels"], row["kernel_time_ns"]) for row in rows if row["certainty"] == "not_recorded"] == [(None, 960)]
     assert with_unrecorded(results.coverage, 0) is results.coverage
+
+
+def test_distinct_rows_are_numbered_in_the_order_they_come() -> None:
+    number, first = distinct_rows([np.array([7, 5, 7, 7]), np.array([1, 1, 1, 2])])
+    assert (number.tolist(), first.tolist()) == ([0, 1, 0, 2], [0, 1, 3])
+    number, first = distinct_rows([np.empty(0, np.int64)])
+    assert len(number) == len(first) == 0

@@ -42,6 +42,21 @@ def dense_tuples(parts: Sequence[tuple[NDArray[Any], int]]) -> tuple[Codes, tupl
     return number, tuple(np.unravel_index(keys, widths))
 
 
+def distinct_rows(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """Rows of several columns renumbered in order of first appearance: the number of each row, and the first row of each number.
+
+    By hashes, a column at a time: sorting rows of nine columns takes ten times as long.
+    """
+    number = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        own = pa.array(column).dictionary_encode()
+        combined = number * max(len(own.dictionary), 1) + own.indices.to_numpy()
+        number = pa.array(combined).dictionary_encode().indices.to_numpy().astype(np.int64)
+    first = np.empty(int(number.max()) + 1 if len(number) else 0, np.int64)
+    first[number[::-1]] = np.arange(len(number))[::-1]
+    return number, first
+
+
 def coded_floats(column: pa.ChunkedArray) -> tuple[NDArray[np.float64], Ints]:
     """The distinct values of a column of few, and the place of each row's among them, -1 for null."""
     array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)

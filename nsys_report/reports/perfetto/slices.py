@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nsys_report.session import Session
 
 Ints = NDArray[np.int64]
-MOST_MARKS = 4_000_000
+MOST_MARKS = 2_000_000
 """Marks in a trace, of which a GPU activity makes three or four with its call and ranges; of a longer capture the first so many."""
 PROGRAMS = "Programs"
 WAITS = "Synchronizations"

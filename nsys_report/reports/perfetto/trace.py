@@ -138,20 +138,23 @@ def _events(shown: TraceContent, texts: _Texts, number: int) -> tuple[list[tuple
     return parts, total
 
 
-def _figures(slices: Slices, texts: _Texts) -> dict[str, Ints]:
-    """What there is to say of each slice beside its name, by what it is called; NONE where there is nothing."""
-    return {"execution": slices.execution, **{key: values[slices.look] for key, values in texts.of.items()}}
+def _of_looks(texts: _Texts) -> dict[str, Ints]:
+    """What a look says beside its name, by what that is called; NONE where it says nothing of it."""
+    return {**texts.of, "color": texts.color}
 
 
 def _shapes(slices: Slices, texts: _Texts) -> Iterator[tuple[tuple[str, ...], Ints]]:
     """The slices by which figures they have."""
-    optional = {**_figures(slices, texts), "color": texts.color[slices.look], "flow": slices.flow} if len(slices) else {}
-    mask = np.zeros(len(slices), np.int64)
-    for bit, values in enumerate(optional.values()):
+    by_look, own = _of_looks(texts), {"execution": slices.execution, "flow": slices.flow}
+    said = np.zeros(len(texts.name), np.int64)
+    for bit, values in enumerate(by_look.values()):
+        said |= (values != NONE).astype(np.int64) << bit
+    mask = said[slices.look]
+    for bit, values in enumerate(own.values(), len(by_look)):
         mask |= (values != NONE).astype(np.int64) << bit
-    mask |= slices.is_source.astype(np.int64) << len(optional)
+    mask |= slices.is_source.astype(np.int64) << (len(by_look) + len(own))
     for value in np.unique(mask).tolist():
-        has = tuple(name for bit, name in enumerate((*optional, "is_source")) if value >> bit & 1)
+        has = tuple(name for bit, name in enumerate((*by_look, *own, "is_source")) if value >> bit & 1)
         yield has, np.flatnonzero(mask == value)
 
 
@@ -159,8 +162,8 @@ def _beginnings(slices: Slices, texts: _Texts, rows: Ints, has: tuple[str, ...],
     look = slices.look[rows]
     values = {"ts": slices.start[rows], "track": slices.track[rows] + _first_track(number)}
     values |= {"name": texts.name[look], "category": texts.category[look]}
-    more = {**_figures(slices, texts), "color": texts.color[slices.look], "flow": slices.flow}
-    values |= {key: more[key][rows] for key in has if key != "is_source"}
+    values |= {key: found[look] for key, found in _of_looks(texts).items() if key in has}
+    values |= {key: found[rows] for key, found in (("execution", slices.execution), ("flow", slices.flow)) if key in has}
     widths = {"ts": _NUMBER, "track": _TEXT, "name": _TEXT, "category": _TEXT, "color": _TEXT, "flow": FIXED}
     widths |= {key: _NUMBER if key in texts.raw else _TEXT for key in values if key not in widths}
     made = shape(lambda v: _begin(v, texts, "is_source" in has, number), {key: widths[key] for key in values})

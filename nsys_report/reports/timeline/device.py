@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from nsys_report.analysis.arrays.groups import distinct_rows
 from nsys_report.analysis.idle.causes import CAUSES
 from nsys_report.intervals import Ranges
 from nsys_report.reports.arrays import NONE, codes, ints
@@ -77,16 +78,16 @@ def _activity_looks(table: pa.Table, looks: Looks, programs: Programs, instructi
     """The look of each activity; those that say the same share one."""
     coded = {name: codes(table, name) for name in _COLUMNS}
     moved = np.where(ints(table, "bytes_accessed") >= 0, ints(table, "bytes_accessed"), ints(table, "bytes"))
-    stacked = np.stack([*(code for code, _ in coded.values()), ints(table, "program_id"), ints(table, "flops"), moved])
-    keys, index = np.unique(stacked, axis=1, return_inverse=True)
+    columns = [*(code for code, _ in coded.values()), ints(table, "program_id"), ints(table, "flops"), moved]
+    index, first = distinct_rows(columns)
     made = []
-    for *parts, number, flops, size in keys.T.tolist():
+    for *parts, number, flops, size in zip(*(column[first].tolist() for column in columns), strict=True):
         said = {name: words_[code] if code >= 0 else None for code, (name, (_, words_)) in zip(parts, coded.items(), strict=True)}
         program = (said["hlo_module"], number if number != NONE else None)
         about = instructions.get((*program, said["hlo_instruction"])) if said["hlo_instruction"] else None
         figures = tuple((key, value) for key, value in (("bytes", size), ("flops", flops)) if value != NONE)
         made.append(looks.number(_activity_look(said, figures, programs.get(program), about or {})))
-    return np.array(made, np.int64)[index.reshape(-1)]
+    return np.array(made, np.int64)[index]
 
 
 def _activity_look(said: Mapping[str, str | None], figures: Figures, program: str | None, about: Mapping[str, Any]) -> Look:
