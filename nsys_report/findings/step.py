@@ -82,6 +82,10 @@ class Step:
     def _flags(self) -> Mapping[str, tuple[str, ...]]:
         return read_debug_options(self.program) if self.program is not None else {}
 
+    def flag_values(self, name: str) -> tuple[str, ...]:
+        """All values of a flag of XLA that repeats; () where it has its default, or nobody knows."""
+        return self._flags.get(name, ())
+
     def flag(self, name: str) -> str | None:
         """The value of a flag of XLA that the program was compiled with; None where it has its default, or nobody knows."""
         return next(iter(self._flags.get(name, ())), None)

@@ -14,7 +14,7 @@ from hlo_mapping.facts import module_facts
 from hlo_mapping.text.parser import parse_module
 from nsys_report.analysis import compute_results, find_ceilings
 from nsys_report.capture.health_items import HealthItem
-from nsys_report.findings.rules import compiling, devices, host, launches
+from nsys_report.findings.rules import compiling, devices, host, launches, transfers
 from nsys_report.findings.rules.apply import find
 from nsys_report.findings.step import Context, Step, make_context
 from nsys_report.joined import Joined
@@ -240,7 +240,7 @@ def test_the_wait_for_the_host_leaves_out_what_is_named_elsewhere() -> None:
     up = ({"offset": 500, "kind": "HtoD", "bytes": 2_000_000, "time": 3000},)
     context, step = _context(run(PLAIN, {"dot.1": 10_000}, between=5000, copies=up))
     step = replace(step, typical={("copies", "to_device"): 3000.0, ("host", "host_work"): 1500.0})
-    (inputs,), (waiting,) = host.uploaded_inputs(context, step), host.waiting_for_host(context, step)
+    (inputs,), (waiting,) = transfers.uploaded_inputs(context, step), host.waiting_for_host(context, step)
     assert (inputs.gain_ns, waiting.gain_ns) == (3000, 1500)
     assert not list(host.waiting_for_host(context, replace(step, typical={("host", "host_work"): 700.0}))), "under 5 % of the step"
 
@@ -347,11 +347,11 @@ def test_state_below_its_share_does_not_cross() -> None:
         {"offset": 600, "kind": "DtoH", "bytes": 2_000_000, "time": 400},
     )
     context, step = _context(run(PLAIN, {"dot.1": 10_000}, between=5000, copies=both))
-    assert host.copied(context, step, "HtoD") == (1, 2_000_000)
-    assert not list(host.crossing_state(context, step))
+    assert transfers.copied(context, step, "HtoD") == (1, 2_000_000)
+    assert not list(transfers.crossing_state(context, step))
     whole = tuple(one | {"bytes": 4_500_000} for one in both)
     context, step = _context(run(PLAIN, {"dot.1": 10_000}, between=5000, copies=whole))
-    (finding,) = host.crossing_state(context, step)
+    (finding,) = transfers.crossing_state(context, step)
     assert [figure.value for figure in finding.facts[:2]] == [4_500_000, 4_500_000]
 
 

@@ -23,6 +23,7 @@ from nsys_report.findings.rules import (
     slow,
     slow_steps,
     traffic,
+    transfers,
     weights,
 )
 from nsys_report.findings.step import Context, Step
@@ -47,10 +48,10 @@ EXECUTION_RULES: tuple[Callable[[Context, Step], Iterator[Finding]], ...] = (
 """Rules about idle time within executions, for programs whose steps are not steady."""
 
 STEP_RULES: tuple[Callable[[Context, Step], Iterator[Finding]], ...] = (
-    host.crossing_state,
+    transfers.crossing_state,
     offload.offloaded_arguments,
-    host.uploaded_inputs,
-    host.large_result,
+    transfers.uploaded_inputs,
+    transfers.large_result,
     host.waiting_for_host,
     launches.launches,
     launches.graph_updates,

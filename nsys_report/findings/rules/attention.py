@@ -10,6 +10,7 @@ from nsys_report.findings.model import Finding
 from nsys_report.findings.overlap import alone_ns
 from nsys_report.findings.parts import launches, moved, places
 from nsys_report.findings.rules.kernels import is_small
+from nsys_report.findings.rules.remedies import fused_attention
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.units import duration, size, things
@@ -63,10 +64,7 @@ def written_scores(context: Context, step: Step) -> Iterator[Finding]:
             f"Scores, softmax and weights of every query and key go to memory and back in "
             f"{things(round(launches(step, between)), 'kernel')}, {duration(gain)} a step; a fused attention kernel keeps them on the chip."
         ),
-        remedy=(
-            "Use a fused attention: jax.nn.dot_product_attention with implementation='cudnn', or a flash attention kernel; smaller chunks "
-            "or a context bucket that fits shrink it meanwhile."
-        ),
+        remedy=fused_attention(step),
         confidence="likely",
         basis="The time of the kernels between the two products, none of which a fused kernel needs",
         claims=work_of(step, between) | work_of(step, step.of("attention", "product"), "traffic"),

@@ -12,6 +12,7 @@ from nsys_report.fact import Fact
 from nsys_report.findings.ledger import claimed_ns
 from nsys_report.findings.model import Finding
 from nsys_report.findings.rules.launches import GRAPHS
+from nsys_report.findings.rules.remedies import longer_bodies, loops_of
 from nsys_report.findings.step import Context, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.words import count, duration, share, things
@@ -36,7 +37,7 @@ def launched_iterations(context: Context, step: Step) -> Iterator[Finding]:
         f"begins every {duration(loop['period_ns'])}: the GPU is idle for {share(loop['idle_per_iteration_ns'] / loop['period_ns'])} of "
         f"the loop, with the profiler's own work and short pauses among it. In each the host launches "
         f"{things(round(launches), 'graph')}, and is not ahead of the device.",
-        remedy=_remedy(loop),
+        remedy=_remedy(step, loop),
         confidence="likely",
         basis="Idle time within the loop while graphs are launched, less what the tracing of their nodes takes, of which a longer body "
         f"leaves one part in {count(round(threshold('loops', 'unrolled')))}",
@@ -57,16 +58,13 @@ def launched_iterations(context: Context, step: Step) -> Iterator[Finding]:
     )
 
 
-def _remedy(loop: LoopRow) -> str:
+def _remedy(step: Step, loop: LoopRow) -> str:
     if (loop["readbacks_per_iteration"] or 0) >= 0.5:
         return (
             "Do more in each iteration (several steps of the loop's work between two tests of its condition), or give the loop a trip "
             "count that is known when compiling, so that its launches need not wait for the host."
         )
-    return (
-        "Unroll the loop (scan and fori_loop take unroll=8 or so), so that a graph holds several iterations; or let one graph hold the "
-        "whole loop (command buffers of type WHILE: --xla_gpu_enable_command_buffer=+WHILE)."
-    )
+    return longer_bodies(step)
 
 
 def graphs_apart(context: Context, step: Step) -> Iterator[Finding]:
@@ -75,7 +73,7 @@ def graphs_apart(context: Context, step: Step) -> Iterator[Finding]:
     idle, number = claimed_ns(step, claims), graph_launches(context, step)
     if number < threshold("launches", "least_graphs") or idle < threshold("launches", "least_launch_share") * step.wall_ns:
         return
-    loops = [i.name for c in step.module.computations for i in c.instructions if i.opcode == "while"] if step.module is not None else []
+    loops = [loop.name for loop in loops_of(step)]
     reason = (
         f"Each iteration of its loops ({', '.join(loops[:2])}{' and more' if len(loops) > 2 else ''}) is launched anew"
         if loops
@@ -86,8 +84,7 @@ def graphs_apart(context: Context, step: Step) -> Iterator[Finding]:
         title=f"An execution is {count(round(number))} graph launches: the GPU waits {duration(idle)} of each "
         f"{duration(step.wall_ns)} step for the next",
         why=f"{reason}, and a graph of few kernels is done before the host has launched the next: {duration(idle / number)} idle for each.",
-        remedy="Unroll the loops (scan and fori_loop take unroll=8 or so), or let one graph hold a whole loop (command buffers of type "
-        "WHILE: --xla_gpu_enable_command_buffer=+WHILE)."
+        remedy=longer_bodies(step)
         if loops
         else "Let the graphs take in what is left out between them (--xla_gpu_enable_command_buffer names the kinds of work).",
         confidence="likely",

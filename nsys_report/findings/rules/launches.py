@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from hlo_mapping import Instruction
 from nsys_report.analysis.idle.causes import READBACK_BYTES
 from nsys_report.analysis.times.modules import intervals_to_next
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import all_of, claimed_ns
 from nsys_report.findings.model import Finding
 from nsys_report.findings.parts import by_time, places
+from nsys_report.findings.rules.remedies import keep_buffers, loops_of
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
 from nsys_report.intervals import Ints
@@ -87,8 +87,7 @@ def graph_updates(context: Context, step: Step) -> Iterator[Finding]:
         title=f"A graph's nodes get new addresses in {count(affected)} of {things(len(updates), 'step')}, {duration(each)} each",
         why="XLA records the kernels' addresses in a CUDA graph; when a buffer has moved since, it sets them anew, node by node "
         "(cuGraphExec...SetParams), while the device waits.",
-        remedy="Keep buffers where they are: donate what is updated, hold no second reference to old results, and let temporaries of the "
-        "same sizes be allocated in the same order; or leave the program without graphs (--xla_gpu_enable_command_buffer=) and compare.",
+        remedy=keep_buffers(step),
         confidence="sure",
         basis="Idle time while the calls were made; mean over all steps",
         claims=all_of(step, part),
@@ -139,7 +138,7 @@ def _may_loop(step: Step) -> bool:
     if step.module is None:
         return True
     branches = any(i.opcode == "conditional" for c in step.module.computations for i in c.instructions)
-    return branches or any(i.trip_count is None for i in _loops(step))
+    return branches or any(i.trip_count is None for i in loops_of(step))
 
 
 def _library(step: Step, calls: Sequence[Record], readbacks: float) -> Finding:
@@ -209,7 +208,7 @@ def _loop(step: Step, readbacks: float, single: float) -> Finding:
     launching = idle - step.part(waiting) - claimed_ns(step, step.inside(copies))
     kept = min(single * threshold("launches", "graph_node_ns"), launching)
     more = f", and {count(round(single))} kernels are launched one by one" if single else ""
-    loops = [i for i in _loops(step) if i.trip_count is None]
+    loops = [i for i in loops_of(step) if i.trip_count is None]
     return Finding(
         slug="loop-readback",
         title=f"A loop's condition is read back {count(round(readbacks))} times{more}: the GPU waits {duration(idle)} of each "
@@ -235,11 +234,6 @@ def _loop(step: Step, readbacks: float, single: float) -> Finding:
             Fact("loop", "loop without a known trip count", ", ".join(i.name for i in loops) or None),
         ),
     )
-
-
-def _loops(step: Step) -> list[Instruction]:
-    module = step.module
-    return [i for c in module.computations for i in c.instructions if i.opcode == "while"] if module is not None else []
 
 
 def _readbacks(context: Context, step: Step) -> float:
