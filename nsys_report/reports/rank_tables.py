@@ -38,7 +38,12 @@ def ranks_table(run: Run) -> Table:
         ),
         Column("session_offset_ns", "clock by session", "change_ns", "the same by the times at which the captures say they began", 7),
         Column("steps", "steps", "count", "of the program with most time in collectives"),
-        Column("busy_ns", "busy", "ns", "union of its executions' activities, collectives that wait included"),
+        Column(
+            "busy_ns",
+            "busy",
+            "ns",
+            "union of its executions' activities, collectives that wait for ranks included, without what they wait for a capture to begin",
+        ),
         Column("waiting_ns", "waiting", "ns", "in collectives, until the last rank came"),
         Column("steps_late", "steps late", "count"),
         Column(
@@ -54,7 +59,9 @@ def _rank_row(run: Run, n: int) -> Row:
     capture, first = run.captures[c], run.captures[0]
     method = run.alignment.method[c]
     session = first.realtime_ns - capture.realtime_ns if first.realtime_ns is not None and capture.realtime_ns is not None else None
-    waited = run.arrivals.waited[(run.meetings.kernels.rank == n) & run.arrivals.counted]
+    mine = run.meetings.kernels.rank == n
+    waited = run.arrivals.waited[mine & run.arrivals.counted]
+    begins = run.arrivals.waited[mine & ~run.arrivals.counted]
     ratio = float(run.kernel_ratio[n])
     late = next((one for one in run.late if one.rank == n), None)
     error = float(clock.error_ns[c])
@@ -70,7 +77,7 @@ def _rank_row(run: Run, n: int) -> Row:
         float(clock.drift[c]) or None,
         session,
         _steps(run, n),
-        int(sum(int(program.busy.sum()) for program in rank.device.programs)),
+        int(sum(int(program.busy.sum()) for program in rank.device.programs)) - int(begins.sum()),
         int(waited.sum()),
         len(late.steps) if late else 0,
         ratio if np.isfinite(ratio) else None,

@@ -61,7 +61,7 @@ def _headline(run: Run) -> str:
         return f"{names} on {things(len(run.ranks), 'rank')}, which meet in no collective"
     seen = run.grids[0]
     waits = waiting_share(run)
-    text = f"{run.programs[seen.program].name}, {things(seen.late.shape[1], 'step')} of {duration(seen.step_ns)}"
+    text = f"{run.programs[seen.program].name}, {things(seen.late.shape[1], 'step')}"
     return text + (f"; a rank waits for others {share(waits)} of its time" if waits is not None else "")
 
 
@@ -71,7 +71,7 @@ def ranks_section(run: Run, ceilings: Ceilings | None = None) -> Section:
     facts = (
         Fact("ranks", "ranks", len(run.ranks), "count"),
         Fact("steps", "steps", run.grids[0].late.shape[1] if run.grids else 0, "count"),
-        Fact("step_ns", "step", run.grids[0].step_ns if run.grids else None, "ns"),
+        Fact("step_ns", "median step of all ranks", run.grids[0].step_ns if run.grids else None, "ns"),
         Fact("waiting_share", "waiting for other ranks", waits, "ratio"),
         Fact("clock_error_ns", "largest error of a clock", _largest_error(run), "ns"),
     )

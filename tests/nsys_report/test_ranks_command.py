@@ -50,6 +50,9 @@ def test_two_ranks_are_one_report_that_names_the_one_that_sleeps(report: Report,
     assert (first["rank"], first["clock_offset_ns"], first["steps"]) == (0, 0, 6)
     assert second["clock_offset_ns"] == pytest.approx(87_186_000, abs=10_000)  # the starts of the whole captures' sessions say 87,190,965
     assert second["clock_error_ns"] < 15_000
+    assert (first["busy_ns"], second["busy_ns"]) == pytest.approx(
+        (40_644_000, 33_100_000), rel=0.02
+    )  # rank 1 waits 87 ms for the capture of rank 0
     (late,) = table(document, "late")
     assert (late["rank"], late["steps_late"], late["late_steps"], late["cause"]) == (1, 2, "2, 5", "host_work")
     assert late["median_ns"] == pytest.approx(3_740_000, rel=0.02)  # it sleeps 4 ms; rank 0 is the slower one otherwise
