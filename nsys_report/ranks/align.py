@@ -68,12 +68,10 @@ def align(captures: Sequence[CaptureRuns], ranks: Sequence[Rank], programs: Sequ
 
 
 def _step_ends(program: SharedProgram, rank: int) -> Ints | None:
-    """When each execution's last kernel of its widest collective ended, -1 where it has none; without collectives the executions' ends."""
+    """When each execution's last kernel of its widest collective ended, -1 where it has none; None where the rank has no collective."""
     run = program.runs[rank]
-    if run is None:
+    if run is None or not len(run.runs):
         return None
-    if not run.collectives or not len(run.runs):
-        return run.end if len(run.end) else None
     widths = np.array([c.group_size or 0 for c in run.collectives])
     width = widths[run.runs.collective]
     widest = np.flatnonzero(width == width.max())

@@ -13,7 +13,7 @@ def are_ranks(captures: tuple[CaptureRuns, ...]) -> bool:
 
     A program that one capture holds all devices of is another run, not another rank.
     """
-    if len(captures) < 2 or not _at_one_time(captures):
+    if len(captures) < 2 or not _at_one_time(captures) or _one_twice(captures):
         return False
     ranks = tuple(Rank(n, c, device) for c, capture in enumerate(captures) for n, device in enumerate(capture.devices))
     return any(_across(program, ranks, len(captures)) for program in shared_programs(ranks))
@@ -32,6 +32,12 @@ def _across(program: SharedProgram, ranks: tuple[Rank, ...], captures: int) -> b
         return False
     widest = max((c.group_size or 0 for c in program.collectives), default=0)
     return not widest or widest > min(map(run.count, set(run)))
+
+
+def _one_twice(captures: tuple[CaptureRuns, ...]) -> bool:
+    """Whether two are the same process's same device from the same moment on: one capture, copied."""
+    seen = [(c.realtime_ns, d.process_id, d.device_id) for c in captures if c.realtime_ns is not None for d in c.devices]
+    return len(set(seen)) < len(seen)
 
 
 def _at_one_time(captures: tuple[CaptureRuns, ...]) -> bool:

@@ -87,10 +87,11 @@ def _rank_row(run: Run, n: int) -> Row:
 
 
 def _steps(run: Run, rank: int) -> int:
-    """Its executions of the main program; where ranks meet in none, all of its executions."""
-    program = run.grids[0].program if run.grids else 0
-    mine = run.programs[program].runs[rank] if run.programs else None
-    return len(mine.start) if mine is not None else sum(len(p.start) for p in run.ranks[rank].device.programs)
+    """Its executions of the program in which ranks meet; where it has none, of that with most busy time."""
+    mine = run.programs[run.grids[0].program].runs[rank] if run.grids else None
+    if mine is None:
+        mine = max(run.ranks[rank].device.programs, key=lambda program: int(program.busy.sum()), default=None)
+    return len(mine.start) if mine is not None else 0
 
 
 def late_table(run: Run) -> Table:

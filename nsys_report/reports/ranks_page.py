@@ -57,8 +57,7 @@ def _among(own: tuple[Finding, ...], more: Iterable[Finding]) -> list[Finding]:
 
 def _headline(run: Run) -> str:
     if not run.grids:
-        names = ", ".join(dict.fromkeys(program.name for program in run.programs[:3])) or "no program"
-        return f"{names} on {things(len(run.ranks), 'rank')}, which meet in no collective"
+        return f"{things(len(run.ranks), 'rank')} that meet in no collective"
     seen = run.grids[0]
     waits = waiting_share(run)
     text = f"{run.programs[seen.program].name}, {things(seen.late.shape[1], 'step')}"

@@ -130,6 +130,18 @@ def test_ranks_of_other_programs_are_told_and_the_rest_compared() -> None:
     assert [(one.rank, one.steps) for one in run.late] == [(1, (3,))]
 
 
+def test_captures_without_collectives_are_aligned_by_their_sessions_alone() -> None:
+    captures = Made(ranks=2, offset={1: 5 * MS}, realtime=True).captures()
+    for n, capture in enumerate(captures):
+        program = capture.devices[0].programs[0]
+        empty = replace(program.runs, **{f: getattr(program.runs, f)[:0] for f in type(program.runs).__dataclass_fields__})
+        program = replace(program, collectives=(), runs=empty)
+        captures[n] = replace(capture, devices=(replace(capture.devices[0], programs=(program,)),))
+    run = analyze_run(captures)
+    assert run.alignment.method == ("reference", "session") and run.clocks.offset_ns[1] == 5 * MS and np.isnan(run.clocks.error_ns[1])
+    assert not run.grids and not run.late and [row["steps"] for row in rows(run, "ranks")] == [12, 12]
+
+
 def test_missing_and_damaged_ranks_are_named() -> None:
     captures = Made().captures()
     run = analyze_run([captures[0], captures[1], captures[3]])
@@ -174,6 +186,7 @@ def test_runs_apart_are_no_ranks() -> None:
     assert are_ranks(tuple(captures))
     later = replace(captures[1], realtime_ns=(captures[1].realtime_ns or 0) + 3_600_000 * MS)
     assert not are_ranks((captures[0], later))
+    assert not are_ranks((captures[0], replace(captures[0], name="a copy")))
     whole = Made(ranks=2, groups=((0,),)).captures()
     assert not are_ranks(tuple(whole))  # each holds all the devices that its program needs
 
