@@ -95,7 +95,7 @@ def _session_offset(captures: Sequence[CaptureRuns], chosen: int, offsets: np.nd
     other = next((c for c in placed if captures[c].realtime_ns is not None), None)
     if start is None or other is None:
         return None
-    return float(offsets[other]) + (captures[other].realtime_ns or 0) - start
+    return float(offsets[other]) + ((captures[other].realtime_ns or 0) - start)  # whole numbers first: a float holds no ns of a date
 
 
 def _offset(
