@@ -14,6 +14,7 @@ from hlo_mapping.matching import confidence
 from hlo_mapping.matching.agreement import same_module
 from hlo_mapping.matching.align import align
 from hlo_mapping.matching.alike import Pieces, alike
+from hlo_mapping.matching.annotated_names import AnnotatedNames
 from hlo_mapping.matching.beam import StreamCutter
 from hlo_mapping.matching.calls import divide, neighbouring_calls
 from hlo_mapping.matching.candidates import Candidates, candidates
@@ -21,7 +22,6 @@ from hlo_mapping.matching.judgements import Judgements
 from hlo_mapping.matching.names import AUTOTUNER
 from hlo_mapping.matching.plans import DistinctSchedule, Plans, plan
 from hlo_mapping.matching.result import NONE, Annotations, JoinedExecution, LaunchJoin, completed
-from hlo_mapping.matching.said import SaidNames
 from hlo_mapping.matching.segments import Segment
 from hlo_mapping.matching.tokens import LaunchStream, Token, launch_streams
 
@@ -73,7 +73,7 @@ class _Join:
         self.of_annotated: dict[int, int] = {}
         self.cut_off: dict[object, tuple[bool, int]] = {}
         self.undivided: dict[object, _Undivided] = {}
-        self.said = SaidNames(annotations, plans, self.judged)
+        self.said = AnnotatedNames(annotations, plans, self.judged)
         self.autotuner = np.array([t.kind == "kernel" and bool(AUTOTUNER.search(t.name)) for t in tokens] + [False], bool)
         self.program_of = np.array(annotations.programs, np.int64)
         modules: dict[str, int] = {}

@@ -13,7 +13,7 @@ from hlo_mapping.matching.plans import Plans
 from hlo_mapping.matching.result import NONE, Annotations
 
 
-class SaidNames:
+class AnnotatedNames:
     """The rows of which a range names the instruction, by program, and how they are told."""
 
     def __init__(self, annotations: Annotations, plans: Plans, judged: Judgements) -> None:
