@@ -135,7 +135,8 @@ NSYS_REPORT: dict[str, str] = {
     " capture/health_items.py capture/survey.py analysis/ analysis/times/ analysis/roofline/ analysis/budget/ analysis/rollup/"
     " analysis/idle/ findings/ session.py comparison/model.py history/ counters/ profiling/gpu.py profiling/passes.py profiling/record.py"
     " ranks/ serving/ | numpy pyarrow",
-    "reports/pictures/": "units.py joined.py ranks/ analysis/roofline/ceilings.py session.py reports/ reports/arrays.py reports/lanes.py"
+    "reports/pictures/": "units.py joined.py ranks/ analysis/arrays/ analysis/idle/ analysis/roofline/ceilings.py session.py reports/"
+    " reports/arrays.py reports/lanes.py"
     " | numpy pyarrow",
     "reports/figures/": "units.py reports/palette.py reports/scales.py reports/export.py reports/pictures/model.py | matplotlib numpy",
     "reports/timeline/": "intervals.py units.py joined.py analysis/ analysis/arrays/ analysis/idle/ analysis/structure/ analysis/times/"

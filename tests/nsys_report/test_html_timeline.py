@@ -78,6 +78,7 @@ return [x - box.width / 2, lane.y + lane.height / 2 - box.height / 2, t.raw.look
 def at_a_kernel(driver: Any) -> tuple[Any, str]:
     from selenium.webdriver.common.action_chains import ActionChains
 
+    driver.execute_script("document.getElementById('p0-time').scrollIntoView({block: 'end'})")
     x, y, name = driver.execute_script(STREAM)
     host = driver.find_element("id", "p0-time")
     return ActionChains(driver).move_to_element_with_offset(host, round(x), round(y)), name

@@ -16,6 +16,7 @@ from nsys_report.reports.html.content import Content, build_page
 from nsys_report.reports.html.timeline import timeline_data
 from nsys_report.reports.timeline.build import step_timeline
 from nsys_report.reports.timeline.model import StepTimeline
+from nsys_report.reports.timeline.phases import GROUP
 from nsys_report.reports.timeline.windows import in_turns, overlapping, step_windows, windows
 from tests.nsys_report.pages import FIXTURES, analyzed, page_of
 
@@ -124,7 +125,7 @@ def test_the_page_holds_as_many_marks_as_the_timeline() -> None:
     assert sum(len(row["start"]) for row in data["rows"]) == len(timeline("decode"))
     first = data["rows"][0]
     assert np.cumsum(first["start"]).tolist() == timeline("decode").rows[0].start_ns.tolist()
-    assert next(pick["name"] for pick in data["picks"]).endswith(" 3 (median, first)")
+    assert next(pick["name"] for pick in data["picks"]).endswith("(typical step)")
 
 
 def test_a_page_without_captures_has_no_timeline() -> None:
@@ -149,3 +150,15 @@ def test_the_programs_own_ranges_are_read_where_there_are_few(tmp_path: Path) ->
     ]
     ((row, at),) = own
     assert row.kind == "range" and row.duration_ns[at] == end - start + 20 and made.looks[row.look[at]].color == "h-own"
+
+
+def test_the_typical_step_comes_first_with_what_the_host_does_in_it() -> None:
+    made = timeline("decode")
+    (row,) = [row for row in made.rows if row.group == GROUP]
+    phases = [r for r in analyzed("decode").results.host_phases.to_pylist() if r["hlo_module"] == "jit_decode_step"]
+    assert [made.looks[i].name for i in row.look.tolist()] == [r["phase"].replace("_", " ") for r in phases]
+    assert (row.start_ns[1:] == (row.start_ns + row.duration_ns)[:-1]).all()
+    runs = analyzed("decode").results.view.executions
+    one = runs.id.tolist().index(made.steps[0].execution_id)
+    assert row.start_ns[0] + made.origin_ns >= runs.end[one]
+    assert row.start_ns[-1] + row.duration_ns[-1] + made.origin_ns in runs.start

@@ -81,7 +81,7 @@ def host_phases(view: View) -> pa.Table:
     taken, ranges = _execution_ranges(view), user_ranges(view)
     found = [HOST_PHASES.empty_table()]
     for module in range(len(view.modules)):
-        pair = _typical_pair(view, module)
+        pair = typical_pair(view, module)
         if pair is not None and _calls_between(view, *pair) <= MOST_BETWEEN:
             done, events = _between(view, *pair)
             rows = list(_phases(done, events, _call(view, pair[1], taken)))
@@ -112,7 +112,7 @@ def _table(view: View, module: int, rows: list[Row], named: list[str | None]) ->
     return table(HOST_PHASES, columns)
 
 
-def _typical_pair(view: View, module: int) -> tuple[int, int] | None:
+def typical_pair(view: View, module: int) -> tuple[int, int] | None:
     """An execution of a program whose step has the median length, and the one that follows it on its device; None where none does."""
     followed = intervals_to_next(view)[1]
     runs, span = view.executions, windows(view)

@@ -14,10 +14,10 @@ from nsys_report.reports.html.hlo_text import hlo_texts
 from nsys_report.reports.memory_page import Curve, memory_curve, memory_of
 from nsys_report.reports.model import Notice, Part, Report
 from nsys_report.reports.notices import health_notices
-from nsys_report.reports.pictures.build import build_pictures, rows_of
+from nsys_report.reports.pictures.build import build_pictures, chosen_executions
 from nsys_report.reports.pictures.model import HeatMap, Pictures, ProgramPictures
 from nsys_report.reports.pictures.runs import MOST_MARKS
-from nsys_report.reports.pictures.timeline import ExecutionCutter, choose
+from nsys_report.reports.pictures.timeline import ExecutionCutter, not_typical
 from nsys_report.reports.programs import title_of
 from nsys_report.reports.rollup_tree import Rollups, rollup_trees
 from nsys_report.reports.timeline.build import MOST_STEPS, step_timeline
@@ -130,7 +130,7 @@ def _timeline(session: Session, most: int) -> StepTimeline | None:
     """The timeline of one capture, with the executions of the programs that have a section."""
     records = worth_a_section(session)[0] if len(session.results.modules) else []
     titles = {(record["hlo_module"], record["program_id"]): title_of(record) for record in records}
-    steps = [[chosen.row for chosen in choose(session.joined, rows_of(session.joined.executions, record))] for record in records]
+    steps = [[chosen.row for chosen in sorted(chosen_executions(session, record), key=not_typical)] for record in records]
     return step_timeline(session, titles, steps, most)
 
 

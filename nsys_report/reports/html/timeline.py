@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nsys_report.reports.pictures.model import Pictures, Runs
+from nsys_report.reports.pictures.timeline import not_typical
 from nsys_report.reports.timeline.model import Look, MarkRow, StepTimeline
 from nsys_report.units import count, duration, visible
 
@@ -32,7 +33,7 @@ def picks(timeline: StepTimeline, pictures: Pictures) -> Iterator[dict[str, Any]
     """The executions that can be picked by name: what each is, and what to see of the axis then."""
     views = {step.execution_id: [step.low_ns, step.high_ns] for step in timeline.steps}
     for program in pictures.programs:
-        for one in program.timelines:
+        for one in sorted(program.timelines, key=not_typical):
             if one.execution_id in views:
                 name = f"{visible(program.name)} {one.execution_id}" + (f" ({one.role})" if one.role else "")
                 yield {"id": one.execution_id, "name": name, "title": visible(one.title), "view": views[one.execution_id]}

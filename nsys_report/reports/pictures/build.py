@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from nsys_report.analysis.arrays.view import ModuleKey
+from nsys_report.analysis.idle.host_phases import typical_pair
 from nsys_report.reports import budget_page
 from nsys_report.reports.arrays import ints, plain_words
 from nsys_report.reports.build import worth_a_section
@@ -23,7 +25,7 @@ from nsys_report.reports.pictures.model import (
     Roofline,
 )
 from nsys_report.reports.pictures.runs import MOST_MARKS, runs_picture
-from nsys_report.reports.pictures.timeline import MOST_BARS, ExecutionCutter, choose, stretch
+from nsys_report.reports.pictures.timeline import MOST_BARS, Chosen, ExecutionCutter, choose, stretch
 from nsys_report.reports.present import Record
 from nsys_report.reports.programs import of_module, title_of
 from nsys_report.units import duration, phrase, share, things
@@ -53,7 +55,7 @@ def build_pictures(
     for record in shown:
         assert cutter is not None
         name = titles[record["hlo_module"], record["program_id"]]
-        timelines = _timelines(cutter, record, name, most_bars // len(shown), most_timelines)
+        timelines = _timelines(session, cutter, record, name, most_bars // len(shown), most_timelines)
         programs.append(_program(session, record, name, timelines))
     first = shown[0] if shown else next(iter(results.modules.to_pylist()), None)
     steps = of_module(results.steps, first).to_pylist() if first is not None else []
@@ -84,15 +86,23 @@ def _program(session: Session, record: Record, name: str, timelines: tuple[Timel
     return ProgramPictures(title_of(record), name, budget, rates, roofline, timelines)
 
 
-def _timelines(cutter: ExecutionCutter, record: Record, name: str, room: int, most: int) -> tuple[Timeline, ...]:
+def _timelines(session: Session, cutter: ExecutionCutter, record: Record, name: str, room: int, most: int) -> tuple[Timeline, ...]:
     """The executions of a program that are shown in detail."""
     made: list[Timeline] = []
-    for chosen in choose(cutter.joined, rows_of(cutter.joined.executions, record)):
+    for chosen in chosen_executions(session, record):
         room -= cutter.count(chosen.row)
         if not chosen.role and (room < 0 or len(made) >= most):
             break
         made.append(cutter.timeline(chosen.row, name, chosen.role))
     return tuple(made)
+
+
+def chosen_executions(session: Session, record: Record) -> list[Chosen]:
+    """The executions of a program that are worth showing."""
+    view = session.results.view
+    key = ModuleKey(record["hlo_module"], record["program_id"])
+    pair = typical_pair(view, view.modules.index(key)) if key in view.modules else None
+    return choose(session.joined, rows_of(session.joined.executions, record), pair[0] if pair is not None else None)
 
 
 def rows_of(executions: pa.Table, record: Record) -> Ints:

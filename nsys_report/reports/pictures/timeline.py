@@ -31,8 +31,13 @@ class Chosen:
     role: str
 
 
-def choose(joined: Joined, rows: Ints) -> list[Chosen]:
-    """Of a program's complete executions (rows in order of start): the median, the slowest, the first, then the others, spread evenly."""
+TYPICAL = "typical step"
+"""Role of the execution whose step, to the next one's start, has the median length."""
+
+
+def choose(joined: Joined, rows: Ints, typical: int | None = None) -> list[Chosen]:
+    """Of a program's complete executions (rows in order of start): the median, the slowest, the first, the one with the typical step, then
+    the others, spread evenly."""
     if not len(rows):
         return []
     table = joined.executions.take(pa.array(rows))
@@ -41,10 +46,15 @@ def choose(joined: Joined, rows: Ints) -> list[Chosen]:
     measure = time if time.max() > 0 else span
     middle = np.argsort(measure, kind="stable")[(len(rows) - 1) // 2]
     chosen: dict[int, str] = {}
-    for at, role in ((middle, "median"), (span.argmax(), "slowest"), (0, "first")):
-        row = int(rows[at])
+    named = [(int(rows[at]), role) for at, role in ((middle, "median"), (span.argmax(), "slowest"), (0, "first"))]
+    for row, role in named if typical is None else [*named, (typical, TYPICAL)]:
         chosen[row] = f"{chosen[row]}, {role}" if row in chosen else role
     return [Chosen(row, role) for row, role in chosen.items()] + [Chosen(int(r), "") for r in _spread(rows) if int(r) not in chosen]
+
+
+def not_typical(one: Chosen | Timeline) -> bool:
+    """Sorts the one with the typical step before all others."""
+    return TYPICAL not in one.role
 
 
 def _spread(rows: Ints) -> Ints:

@@ -14,6 +14,7 @@ from nsys_report.reports.timeline.device import Instructions, Programs, block_ro
 from nsys_report.reports.timeline.host import host_rows
 from nsys_report.reports.timeline.looks import Looks
 from nsys_report.reports.timeline.model import MarkRow, StepTimeline, StepView
+from nsys_report.reports.timeline.phases import phase_rows
 from nsys_report.reports.timeline.strip import MOST_BINS, strips
 from nsys_report.reports.timeline.windows import MOST_MARKS, in_turns, step_windows, windows
 from nsys_report.units import share, things
@@ -37,7 +38,9 @@ def step_timeline(session: Session, programs: Programs, steps: Sequence[Sequence
     span = _span(session)
     shown = windows(_starts(session), span, in_turns(_steps(view, rows) for rows in steps if len(rows)), int(most * ROOM))
     looks = Looks()
+    phases = list(phase_rows(session, programs, looks))
     rows, notes = host_rows(session.joined.capture, shown, looks)
+    rows = [*phases, *rows]
     about = _instructions(session)
     for device in range(len(view.devices)):
         rows += block_rows(view, device, session.results.block_spans, shown, looks)
@@ -60,7 +63,7 @@ def step_timeline(session: Session, programs: Programs, steps: Sequence[Sequence
 
 ROOM = 0.9
 """Share of the marks that windows are chosen for: layers, and what reaches into a window, are not counted before."""
-MOST_STEPS = 3
+MOST_STEPS = 4
 """Steps of a program that can be picked by name."""
 
 

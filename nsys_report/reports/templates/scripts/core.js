@@ -32,5 +32,5 @@ window.report = (function () {
   // Calls `make(id, raw)` for what the page has a place for: a section may leave a chart out whose data are there.
   const each = (charts, make) => Object.entries(charts).forEach(([id, raw]) => box(id) && make(id, raw));
 
-  return { root, data, box, element, isDark, each, onPaint: (paint) => painters.push(paint) };
+  return { root, data, box, element, isDark, each, paintAll, onPaint: (paint) => painters.push(paint) };
 })();

@@ -18,13 +18,19 @@
   };
   report.restore("part", report.showPart);
 
-  let opened = [];
+  let opened = [], theme;
   window.addEventListener("beforeprint", () => {
+    theme = report.root.dataset.theme;
+    report.root.dataset.theme = "light";
+    report.paintAll();
     opened = Array.from(document.querySelectorAll("details:not([open])")).filter((one) => !one.classList.contains("listing"));
     for (const one of opened) one.open = true;
     report.drawRooflines();
   });
   window.addEventListener("afterprint", () => {
     for (const one of opened) one.open = false;
+    if (theme) report.root.dataset.theme = theme;
+    else delete report.root.dataset.theme;
+    report.paintAll();
   });
 })(window.report);

@@ -268,5 +268,5 @@
   report.chooseQuietly = (timeline, mark) => { timeline.chosen = mark; inspect(timeline, mark); draw(timeline); };
   report.redraw = () => timelines.forEach(draw);
   report.startTimelines = () => report.each(data.timelines, (id, raw) => inspect(make(id, raw), null));
-  report.onPaint(() => timelines.forEach((one) => { one.painter.recolor(); draw(one); }));
+  report.onPaint(() => timelines.forEach(({ painter }) => { painter.recolor(); painter.draw(); })); // at once: paper does not wait
 })(window.report);

@@ -1,0 +1,40 @@
+"""What the host does in one typical step of each program, in words, where it did it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nsys_report.analysis.idle.host_phases import typical_pair
+from nsys_report.reports.timeline.device import Programs
+from nsys_report.reports.timeline.looks import Looks
+from nsys_report.reports.timeline.model import Look, MarkRow
+
+if TYPE_CHECKING:
+    from nsys_report.session import Session
+
+GROUP = "the host in a typical step, in words"
+COLORS = {"fetch": "b-copies", "upload": "b-copies", "program": "b-other_executions", "launch": "b-launch"}
+"""Of phases that are no work of the host alone the part of the budget that they are nearest to."""
+
+
+def phase_rows(session: Session, programs: Programs, looks: Looks) -> Iterator[MarkRow]:
+    """A row for each of these programs whose step has phases: one after another from an execution's end to the next one's start."""
+    view = session.results.view
+    records = session.results.host_phases.to_pylist()
+    for module, key in enumerate(view.modules):
+        mine = [r for r in records if (r["hlo_module"], r["program_id"]) == (key.hlo_module, key.program_id)]
+        pair = typical_pair(view, module) if mine and (key.hlo_module, key.program_id) in programs else None
+        if pair is not None:
+            start = int(view.executions.end[pair[0]]) + np.array([r["start_ns"] for r in mine], np.int64)
+            length = np.array([r["duration_ns"] for r in mine], np.int64)
+            look = np.array([looks.number(_look(r)) for r in mine], np.int64)
+            yield MarkRow(GROUP, key.hlo_module or "unknown program", "range", start, length, look)
+
+
+def _look(record: dict[str, Any]) -> Look:
+    told = (("phase", record["about"]), ("which", record["name"]), ("in the program's range", record["user_range"]))
+    facts = tuple((label, str(value)) for label, value in told if value is not None)
+    return Look(record["phase"].replace("_", " "), COLORS.get(record["phase"], "b-host"), facts=facts)
