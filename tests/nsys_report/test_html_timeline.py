@@ -142,6 +142,7 @@ def test_keys_walk_from_mark_to_mark_and_lead_to_the_table(decode: Any) -> None:
     assert decode.execute_script(f"return {T}.chosen.at") == first + 1
     press(decode, Keys.ARROW_DOWN)
     assert decode.execute_script(f"return {T}.chosen.row.kind") != "stream"
+    decode.execute_script(f"report.showExecution('p0', {T}.raw.picks[0].id)")
     at_a_kernel(decode)[0].click().perform()
     press(decode, Keys.ENTER)
     name = decode.execute_script("return report.selection.name")
