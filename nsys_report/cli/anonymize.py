@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nsys_report.cli.options import A_PATH
+from nsys_report.cli.places import keep_apart
 
 if TYPE_CHECKING:
     from nsys_report.anonymize.capture import Removed
@@ -28,6 +29,7 @@ def command(capture: Path, out: Path, dump: Path | None, keep_names: bool, execu
     """
     from nsys_report.anonymize.copy import copy_without_names
 
+    keep_apart({"OUT": out}, [capture, dump])
     removed, before, after = copy_without_names(capture, out, dump, keep_names, executions)
     for line in _lines(out, removed, before, after):
         click.echo(line)

@@ -11,6 +11,7 @@ from nsys_report.cli.assertions import assertion_options, check_assertions, read
 from nsys_report.cli.options import captures_argument
 from nsys_report.cli.page import show
 from nsys_report.cli.pairs import dumps_option, pairs, part_names
+from nsys_report.cli.places import keep_apart
 from nsys_report.cli.progress import progress_line
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def command(
     'weights.share_of_measured >= 0.9', 'kernels(jit_step) == 162', 'no finding(cache-copied)', 'jit_step: step_ns < 3ms'.
     Names are the keys of the JSON report.
     """
+    keep_apart({"--junit": junit_file, "--summary": summary_file}, [*captures, *dumps, assertions_file])
     assertions = read_all(texts, assertions_file, (junit_file, summary_file))
     named = list(zip(part_names(captures), pairs(captures, dumps), strict=True))
     if assertions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import click
 from nsys_report.cli.options import A_PATH, PathType, ShareType
 from nsys_report.cli.page import report_text
 from nsys_report.cli.pairs import pairs, part_names
+from nsys_report.cli.places import keep_apart
 from nsys_report.cli.progress import progress_line
 
 if TYPE_CHECKING:
@@ -59,8 +60,7 @@ def command(
     from nsys_report.errors import InputError
 
     ones, others = _sides(captures, before, after)
-    outputs = [p for p in (html_file, json_file, markdown_file) if p is not None]
-    _check(outputs, [*ones, *others, *dumps])
+    _check({"--html": html_file, "--json": json_file, "--markdown": markdown_file}, [*ones, *others, *dumps])
     names = part_names([*ones, *others])
     analyses = _read(pairs([*ones, *others], dumps), names)
     found = diff(
@@ -89,18 +89,16 @@ def _sides(captures: Sequence[Path], before: Sequence[Path], after: Sequence[Pat
     return before, after
 
 
-def _check(outputs: Sequence[Path], inputs: Sequence[Path]) -> None:
+def _check(outputs: Mapping[str, Path | None], inputs: Sequence[Path]) -> None:
     """Raises before the long work where an output cannot be written, or is an input."""
     from nsys_report.reports.export import require_file
 
-    if sum(str(path) == "-" for path in outputs) > 1:
+    if sum(str(path) == "-" for path in outputs.values()) > 1:
         raise click.UsageError("only one output can go to stdout")
-    files = [path for path in outputs if str(path) != "-"]
-    for number, path in enumerate(files):
-        require_file(path)
-        taken = [*inputs, *files[:number]]
-        if any(path.resolve() == other.resolve() or other.resolve() in path.resolve().parents for other in taken):
-            raise click.UsageError(f"{path} is an input or another output: name another file")
+    for path in outputs.values():
+        if path is not None and str(path) != "-":
+            require_file(path)
+    keep_apart(outputs, inputs)
 
 
 def _read(matched: Sequence[tuple[Path, Path | None]], names: Sequence[str]) -> list[Analysis]:

@@ -12,6 +12,7 @@ import click
 
 from nsys_report.cli.options import A_PATH, captures_argument
 from nsys_report.cli.page import show
+from nsys_report.cli.places import keep_apart
 
 if TYPE_CHECKING:
     from nsys_report.history.judging import CaseResult
@@ -145,6 +146,7 @@ def bench(
         raise click.UsageError("no history: give --registry FILE, or `registry` in the file of cases")
     cases = _chosen(found.cases, chosen)
     _check_out(out)
+    keep_apart({"--registry": path, "--out": out}, [cases_file])
     known, store = environment(labels, found.folder), open_store(path)
     history, results, failed = store.read(), [], []
     for case in cases:
@@ -199,6 +201,7 @@ def _one(
     from nsys_report.history.store import open_store
 
     _check_out(out)
+    keep_apart({"--registry": registry, "--out": out}, [*captures, *dumps])
     store = open_store(registry)
     history = store.read()
     made = record_files(case, captures, dumps, environment(labels))

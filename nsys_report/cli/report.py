@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from nsys_report.cli.options import (
 from nsys_report.cli.outputs import OUTPUTS, Finished, Output
 from nsys_report.cli.page import report_text
 from nsys_report.cli.pairs import dumps_option, pairs, part_names
+from nsys_report.cli.places import is_same, refuse_inputs
 from nsys_report.cli.progress import progress_line
 from nsys_report.cli.ranks import Several, of_run, rank_options, ranks_within, read_ranks, tasks_of
 
@@ -189,25 +189,10 @@ def _check_outputs(wanted: Sequence[tuple[Output, Path]], inputs: Sequence[Path]
         output.require(path)
         if path.is_char_device():
             continue
-        for given in inputs:
-            if _lies_in(path, given):
-                where = "is an input" if _same(path, given) else f"lies in the input {given}"
-                raise click.UsageError(f"{output.option} {path} {where}: name another {THINGS[output.metavar]}")
+        refuse_inputs(output.option, path, inputs, THINGS[output.metavar])
         for other, taken in files[:number]:
             if _collide(output, path, other, taken):
                 raise click.UsageError(f"{output.option} {path} and {other.option} {taken} would write the same file: name another place")
-
-
-def _same(one: Path, other: Path) -> bool:
-    """Whether two paths are one file or directory, also by another name."""
-    return os.path.realpath(one) == os.path.realpath(other) or (one.exists() and other.exists() and os.path.samefile(one, other))
-
-
-def _lies_in(path: Path, given: Path) -> bool:
-    """Whether a path is an input, lies within one, or is what SQLite keeps beside one."""
-    beside = (f"{given.name}-wal", f"{given.name}-shm", f"{given.name}-journal")
-    within = any(_same(above, given) for above in (path, *path.absolute().parents))
-    return within or (path.name in beside and _same(path.parent, given.parent))
 
 
 def _collide(output: Output, path: Path, other: Output, taken: Path) -> bool:
@@ -215,9 +200,9 @@ def _collide(output: Output, path: Path, other: Output, taken: Path) -> bool:
     if output.ending and other.ending:
         return False  # folders may be shared: their files differ by ending
     if not output.ending and not other.ending:
-        return _same(path, taken)
+        return is_same(path, taken)
     file, folder, ending = (path, taken, other.ending) if other.ending else (taken, path, output.ending)
-    return _same(file, folder) or (file.suffix == ending and any(_same(above, folder) for above in file.absolute().parents))
+    return is_same(file, folder) or (file.suffix == ending and any(is_same(above, folder) for above in file.absolute().parents))
 
 
 def deliver(finished: Finished, wanted: Sequence[tuple[Output, Path]], full: bool = False) -> None:

@@ -8,6 +8,7 @@ import click
 
 from nsys_report.cli.options import A_PATH
 from nsys_report.cli.page import show
+from nsys_report.cli.places import keep_apart
 
 
 @click.command("trend", short_help="How figures moved over a history, and where their level changed.")
@@ -26,6 +27,7 @@ def command(registry: Path, cases: tuple[str, ...], full: bool, html_file: Path 
     from nsys_report.version import __version__
 
     if html_file is not None:
+        keep_apart({"--html": html_file}, [registry])
         require_file(html_file)
     history = open_store(registry).read()
     known = dict.fromkeys(r.case for r in history)

@@ -139,3 +139,26 @@ def test_a_size_that_is_none(
     monkeypatch.setenv(variable, size)
     assert run(["check", str(fixture_path("torch_mlp", "capture.sqlite"))]) == 0
     assert "NVIDIA H200" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("diff capture.sqlite capture.sqlite --json capture.sqlite", "--json capture.sqlite is an input"),
+        ("diff capture.sqlite capture.sqlite --xla-dump xla_dump --html xla_dump/d.html", "--html xla_dump/d.html lies in the input"),
+        ("record capture.sqlite --case a --registry capture.sqlite", "--registry capture.sqlite is an input"),
+        ("record capture.sqlite --case a --registry r.jsonl --out r.jsonl", "would write the same file"),
+        ("compare capture.sqlite --case a --xla-dump xla_dump --registry xla_dump/r.jsonl", "lies in the input xla_dump"),
+        ("check capture.sqlite --assert programs>0 --junit capture.sqlite", "--junit capture.sqlite is an input"),
+        ("check capture.sqlite --assert programs>0 --summary capture.sqlite", "--summary capture.sqlite is an input"),
+        ("anonymize capture.sqlite xla_dump/out --xla-dump xla_dump", "OUT xla_dump/out lies in the input"),
+        ("modules xla_dump --instructions --json xla_dump/m.json", "lies in the dump"),
+        ("trend history.jsonl --html history.jsonl", "--html history.jsonl is an input"),
+    ],
+)
+def test_no_command_writes_onto_or_into_what_it_reads(words: str, named: str, at_hand: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (at_hand / "history.jsonl").write_text("")
+    before = contents(at_hand)
+    assert run(words.split()) == 2
+    assert named in capsys.readouterr().err
+    assert contents(at_hand) == before
