@@ -122,4 +122,6 @@ def analyze(
 def capture_ceilings(capture: Capture, overrides: Mapping[str, float] | None = None, table: tuple[GpuEntry, ...] | None = None) -> Ceilings:
     """The ceilings of the GPU that the capture ran on; of several GPUs the first, since a host's are alike."""
     gpu = capture.info.gpus[0] if capture.info.gpus else None
-    return find_ceilings((gpu.name if gpu else None) or "", gpu.nominal_bytes_per_s if gpu else None, overrides, table)
+    if gpu is None:
+        return find_ceilings("", None, overrides, table)
+    return find_ceilings(gpu.name or "", gpu.nominal_bytes_per_s, overrides, table, is_part=gpu.is_part)

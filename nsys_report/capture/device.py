@@ -78,6 +78,7 @@ def _gpu(process: int | None, device: int, gpus: list[dict[str, Any]], devices: 
         nominal_bytes_per_s=figures["memoryBandwidth"],
         l2_bytes=figures["l2CacheSize"],
         sm_count=sms or figures["smCount"],
+        whole_sm_count=figures["smCount"] if sms and figures["smCount"] and sms < figures["smCount"] else None,
         memory_bytes=figures["totalMemory"],
         compute_capability=f"{row['computeMajor']}.{row['computeMinor']}" if row and row["computeMajor"] else None,
         gpu_id=set_up["gpuId"] if set_up else None,

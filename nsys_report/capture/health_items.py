@@ -245,6 +245,7 @@ def other_items(capture: Capture) -> list[HealthItem]:
     if "memoryBandwidth" not in false and not any(gpu.nominal_bytes_per_s for gpu in capture.info.gpus):
         text = "the capture does not describe its GPU: no nominal bandwidth"
         items.append(HealthItem("gpu", "warning", text, "give the ceilings: --ceiling nominal=GB/s --ceiling measured=GB/s"))
+    items += _parts(capture)
     processes = len(distinct(integers(capture.activities.column("process_id"))) if capture.activities.num_rows else ())
     if processes > 1:
         items.append(HealthItem("processes", "info", f"{processes} processes used the GPU"))
@@ -255,6 +256,20 @@ def other_items(capture: Capture) -> list[HealthItem]:
         text = "no record of allocations, so none can be found in host gaps"
         items.append(HealthItem("memory-usage", "info", text, "nsys profile --cuda-memory-usage=true"))
     return items
+
+
+def _parts(capture: Capture) -> list[HealthItem]:
+    """GPUs of which a process has a part alone: the card's ceilings are not its own."""
+    parts = {(gpu.sm_count, gpu.whole_sm_count) for gpu in capture.info.gpus if gpu.is_part}
+    return [
+        HealthItem(
+            "gpu-part",
+            "warning",
+            f"a process sees {some} of the GPU's {whole} multiprocessors (MIG, or a share under MPS): the card's ceilings are not its own",
+            "measure them there with nsys-report ceilings measure, or give --ceiling measured=GB/s",
+        )
+        for some, whole in sorted(parts)
+    ]
 
 
 def diagnostic_items(capture: Capture) -> list[HealthItem]:

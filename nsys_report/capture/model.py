@@ -125,6 +125,13 @@ class Gpu:
     """The highest clock of its multiprocessors; the one a run had may be lower."""
     impossible: tuple[str, ...] = ()
     """Columns of the capture whose figures cannot be true, and so are None here."""
+    whole_sm_count: int | None = None
+    """Multiprocessors of the card, where the process sees fewer of them: a MIG slice, or a share of the threads under MPS."""
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the process has a part of the card alone, by its multiprocessors."""
+        return self.whole_sm_count is not None
 
 
 Place = tuple[int, int]

@@ -9,8 +9,12 @@ import pytest
 
 from nsys_report.analysis.arrays.view import make_view
 from nsys_report.capture import open_capture
+from nsys_report.capture.health import health
 from nsys_report.capture.model import shared_places
+from nsys_report.findings.rules import devices
+from nsys_report.findings.step import make_context
 from nsys_report.notebook import analyze
+from nsys_report.pipeline import capture_ceilings
 from tests.nsys_report.tiny_capture import KERNEL, OTHER, OTHER_THREAD, RUNTIME, STRINGS, build, call, kernel
 
 
@@ -51,3 +55,26 @@ def test_the_views_devices(tmp_path: Path, second: int) -> None:
     view = make_view(analyze(two_processes(tmp_path, second)).joined)
     assert view.devices == (((111, 0),) if second == 0 else ((111, 0), (112, 0)))
     assert view.shared == (frozenset({0}) if second == 0 else frozenset())
+
+
+def test_kernels_side_by_side_tell_of_mps(tmp_path: Path) -> None:
+    """Of the second process's 150 ns 50 lie beside a kernel of the first: a third, where taking turns leaves next to nothing."""
+    made = analyze(two_processes(tmp_path, 0))
+    context = make_context(made.joined, made.results, made.health)
+    assert devices.side_by_side(context) == pytest.approx(50 / 150)
+
+
+def test_a_process_that_sees_few_of_the_multiprocessors_has_a_part_of_the_card(tmp_path: Path) -> None:
+    """A MIG slice whose name does not say so: 16 of 132 multiprocessors, so that the card's bandwidth is not its own."""
+    rows: dict[str, list[dict[str, Any]]] = {
+        KERNEL: [kernel(100, 200, 1)],
+        RUNTIME: [call(50, 60, 1)],
+        "TARGET_INFO_GPU": [{"id": 0, "name": "NVIDIA H100 80GB HBM3", "smCount": 132, "memoryBandwidth": 3_350_000_000_000}],
+        "TARGET_INFO_CUDA_DEVICE": [{"gpuId": 0, "cudaId": 0, "pid": 111, "numMultiprocessors": 16}],
+    }
+    capture = open_capture(build(tmp_path / "capture.sqlite", rows, STRINGS))
+    (gpu,) = capture.info.gpus
+    assert (gpu.sm_count, gpu.whole_sm_count, gpu.is_part) == (16, 132, True)
+    assert capture_ceilings(capture).roof is None
+    assert capture_ceilings(capture, {"measured": 400}).roof is not None
+    assert "gpu-part" in {item.slug for item in health(capture).items}

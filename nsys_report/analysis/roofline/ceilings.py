@@ -95,13 +95,16 @@ def find_ceilings(
     nominal_bytes_per_s: int | None = None,
     overrides: Mapping[str, float] | None = None,
     table: tuple[GpuEntry, ...] | None = None,
+    is_part: bool = False,
 ) -> Ceilings:
     """The ceilings of a GPU by its name in the capture; `overrides` (see parse_overrides) come before everything.
+
+    Of a part of a card (`is_part`, or MIG in its name) no table says anything.
 
     Nominal: the override, else the capture's figure, else the table's (the table's first where its entry says so).
     Measured: the override, else the table's, else None.
     """
-    if IS_SLICE.search(gpu_name):  # a part of a card: neither the table's figures nor the driver's are its own
+    if is_part or IS_SLICE.search(gpu_name):  # a part of a card: neither the table's figures nor the driver's are its own
         return override(Ceilings(gpu_name), overrides or {})
     entry = next((e for e in (builtin_table() if table is None else table) if e.fits(gpu_name)), None)
     captured = _ceiling(nominal_bytes_per_s, "capture", "memory bandwidth in the capture") if nominal_bytes_per_s else None

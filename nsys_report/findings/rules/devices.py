@@ -14,8 +14,8 @@ from nsys_report.findings.overlap import alone_ns
 from nsys_report.findings.parts import launches, moved, places
 from nsys_report.findings.step import Context, Record, Step
 from nsys_report.findings.thresholds import threshold
-from nsys_report.intervals import Ints, union, within
-from nsys_report.words import count, duration, size, things
+from nsys_report.intervals import Ints, intersect, length, union, union_of, within
+from nsys_report.words import count, duration, share, size, things
 
 
 def exposed_collectives(context: Context, step: Step) -> Iterator[Finding]:
@@ -137,18 +137,45 @@ def shared_gpu(context: Context, step: Step) -> Iterator[Finding]:
     if not view.shared.intersection(mine.tolist()) or time < threshold("programs", "least_gain_share") * step.wall_ns:
         return
     processes = len({gpu.process_id for gpu in context.joined.capture.info.gpus if gpu.gpu_id is not None})
+    beside = side_by_side(context)
+    together = beside >= threshold("devices", "side_by_side")
     yield Finding(
         slug="gpu-shared",
         title=f"The GPU works for other processes for {duration(time)} of each {duration(step.wall_ns)} step",
-        why=f"{count(processes)} processes of this capture use the same GPU, which runs their kernels in turn.",
-        remedy="Give each process a GPU of its own, or let them run one after the other; under MPS kernels of several processes can run "
-        "side by side where none fills the GPU.",
+        why=f"{count(processes)} processes of this capture use the same GPU, which runs their kernels "
+        + (f"side by side, as under MPS: {share(beside)} of the time of the one that works least." if together else "in turn."),
+        remedy="Give each process a GPU of its own, or let them run one after the other"
+        + (
+            "; side by side they share its memory's bandwidth and its multiprocessors."
+            if together
+            else "; under MPS kernels of several processes can run side by side where none fills the GPU."
+        ),
         confidence="likely",
         basis="Kernels of no execution of this program within its steps, on a GPU that several processes use",
         claims=all_of(step, row),
         gain_ns=time,
-        facts=(Fact("time_ns", "kernels of others", time, "ns"), Fact("processes", "processes on the GPU", processes, "count")),
+        facts=(
+            Fact("time_ns", "kernels of others", time, "ns"),
+            Fact("processes", "processes on the GPU", processes, "count"),
+            Fact("side_by_side", "of the least one's time beside others'", beside, "ratio"),
+        ),
     )
+
+
+def side_by_side(context: Context) -> float:
+    """The share of its busy time in which the least busy process of a shared GPU runs beside another; the most over such GPUs.
+
+    Without MPS a GPU gives each process all of itself for a while, so that kernels of two hardly ever run at a time.
+    """
+    view, found = context.view, 0.0
+    process = ints(context.joined.activities, "process_id", missing=-1)[0]
+    for device in view.shared:
+        here = view.kernel & (view.device == device)
+        each = [union(view.start[here & (process == one)], view.end[here & (process == one)]) for one in np.unique(process[here]).tolist()]
+        for mine in each:
+            others = union_of(*(one for one in each if one is not mine))
+            found = max(found, length(intersect(mine, others)) / length(mine)) if len(each) > 1 and length(mine) else found
+    return found
 
 
 def _waited_for_others(context: Context, step: Step) -> tuple[Ints, int]:
