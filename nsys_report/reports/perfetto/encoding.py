@@ -5,7 +5,7 @@ Protobuf lets a varint be longer than it needs to be, so every packet of a shape
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,25 @@ class PacketShape:
         return rows
 
 
+@dataclass(frozen=True, slots=True)
+class Packets:
+    """Packets of one shape that are written when they are asked for: their values, one array for each place, all of a length."""
+
+    shape: PacketShape
+    values: Mapping[str, Ints]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.values.values())))
+
+    @property
+    def width(self) -> int:
+        """Bytes of one."""
+        return len(self.shape.template)
+
+    def __getitem__(self, rows: Ints) -> Bytes:
+        return self.shape.packets({name: values[rows] for name, values in self.values.items()})
+
+
 def varints(values: Ints, width: int) -> Bytes:
     """Each value in `width` bytes of 7 bits, least first, with the sign to go on in all but the last."""
     if len(values) and (int(values.min()) < 0 or int(values.max()) >> (7 * width)):
@@ -67,19 +86,17 @@ def shape(write: Callable[[Mapping[str, int]], Any], widths: Mapping[str, int]) 
     return PacketShape(template, places)
 
 
-def merged(parts: list[tuple[Ints, Bytes]], count: int, chunk: int = 100_000) -> list[bytes]:
-    """The packets of all parts in the order of their positions (0 to count - 1, each once), as pieces of one file."""
-    length, source, row = np.zeros(count, np.int64), np.zeros(count, np.int8), np.zeros(count, np.int64)
-    for number, (positions, rows) in enumerate(parts):
-        length[positions], source[positions], row[positions] = rows.shape[1], number, np.arange(len(rows))
-    pieces = []
+def merged(parts: list[tuple[Ints, Packets]], count: int, chunk: int = 100_000) -> Iterator[bytes]:
+    """The packets of all parts in the order of their positions (0 to count - 1, each once), as pieces of one file, one at a time."""
+    length, source, row = np.zeros(count, np.int16), np.zeros(count, np.int16), np.zeros(count, np.int32)
+    for number, (positions, packets) in enumerate(parts):
+        length[positions], source[positions], row[positions] = packets.width, number, np.arange(len(packets))
     for first in range(0, count, chunk):
         here = slice(first, first + chunk)
-        starts = np.concatenate([[0], np.cumsum(length[here])])
+        starts = np.concatenate([[0], np.cumsum(length[here], dtype=np.int64)])
         out = np.empty(starts[-1], np.uint8)
-        for number, (_, rows) in enumerate(parts):
+        for number in np.unique(source[here]).tolist():
             mine = np.flatnonzero(source[here] == number)
-            if len(mine):
-                out[starts[mine][:, None] + np.arange(rows.shape[1])] = rows[row[here][mine]]
-        pieces.append(out.tobytes())
-    return pieces
+            packets = parts[number][1]
+            out[starts[mine][:, None] + np.arange(packets.width)] = packets[row[here][mine]]
+        yield out.tobytes()

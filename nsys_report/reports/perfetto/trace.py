@@ -12,7 +12,7 @@ import numpy as np
 
 from nsys_report.reports.arrays import NONE
 from nsys_report.reports.perfetto.counters import Counter
-from nsys_report.reports.perfetto.encoding import FIXED, Ints, merged, shape
+from nsys_report.reports.perfetto.encoding import FIXED, Ints, Packets, merged, shape
 from nsys_report.reports.perfetto.slices import PROGRAMS, Slices, TraceContent, picture
 from nsys_report.reports.timeline.model import Look
 from nsys_report.units import duration, visible
@@ -29,18 +29,14 @@ _NUMBER, _TEXT = 9, 4
 """Bytes of the varints of a raw figure, and of the number of a text."""
 
 
-def trace(captures: Mapping[str, Session]) -> tuple[list[bytes], tuple[str, ...]]:
-    """The trace of analyzed captures by name, in pieces that follow one another, and what was left out of it.
+def trace(captures: Mapping[str, Session]) -> tuple[Iterator[bytes], tuple[str, ...]]:
+    """The trace of analyzed captures by name, in pieces that follow one another and are made one at a time, and what was left out of it.
 
     Of several captures, the tracks' groups are named by them.
     """
-    found: list[bytes] = []
-    notes: list[str] = []
-    for number, (name, session) in enumerate(captures.items()):
-        shown = from_zero(picture(session, title=name if len(captures) > 1 else ""))
-        found += pieces(shown, number)
-        notes += shown.notes
-    return found, tuple(notes)
+    shown = [from_zero(picture(session, title=name if len(captures) > 1 else "")) for name, session in captures.items()]
+    notes = tuple(note for one in shown for note in one.notes)
+    return (piece for number, one in enumerate(shown) for piece in pieces(one, number)), notes
 
 
 def from_zero(shown: TraceContent) -> TraceContent:
@@ -55,11 +51,11 @@ def from_zero(shown: TraceContent) -> TraceContent:
     return replace(shown, slices=slices, counters=counters, notes=(*shown.notes, note))
 
 
-def pieces(shown: TraceContent, number: int = 0) -> list[bytes]:
+def pieces(shown: TraceContent, number: int = 0) -> Iterator[bytes]:
     """A trace of slices; the same slices give the same bytes. `number` tells traces in one file apart."""
     texts = _Texts(shown.looks)
-    events = _events(shown, texts, number)
-    return [_header(shown, texts, number).SerializeToString(deterministic=True), *merged(*events)]
+    yield _header(shown, texts, number).SerializeToString(deterministic=True)
+    yield from merged(*_events(shown, texts, number))
 
 
 class _Texts:
@@ -110,7 +106,7 @@ def _counter_track(number: int) -> int:
     return (number + 1) * _ROOM - 1000
 
 
-def _events(shown: TraceContent, texts: _Texts, number: int) -> tuple[list[tuple[Ints, Any]], int]:
+def _events(shown: TraceContent, texts: _Texts, number: int) -> tuple[list[tuple[Ints, Packets]], int]:
     """The packets of all beginnings, ends and values with their places in the order of time.
 
     Where slices meet, ends stand first, and a slice of no length ends before the next begins.
@@ -130,7 +126,7 @@ def _events(shown: TraceContent, texts: _Texts, number: int) -> tuple[list[tuple
         parts.append((place[rows], _beginnings(slices, texts, rows, has, number)))
     if count:
         ends = shape(lambda v: _end(v, number), {"ts": 9, "track": 4})
-        parts.append((place[count : 2 * count], ends.packets({"ts": slices.end, "track": slices.track + _first_track(number)})))
+        parts.append((place[count : 2 * count], Packets(ends, {"ts": slices.end, "track": slices.track + _first_track(number)})))
     at = 2 * count
     for own, counter in enumerate(shown.counters):
         parts.append((place[at : at + len(counter.times)], _values(counter, _counter_track(number) + own, number)))
@@ -158,7 +154,7 @@ def _shapes(slices: Slices, texts: _Texts) -> Iterator[tuple[tuple[str, ...], In
         yield has, np.flatnonzero(mask == value)
 
 
-def _beginnings(slices: Slices, texts: _Texts, rows: Ints, has: tuple[str, ...], number: int) -> Any:
+def _beginnings(slices: Slices, texts: _Texts, rows: Ints, has: tuple[str, ...], number: int) -> Packets:
     look = slices.look[rows]
     values = {"ts": slices.start[rows], "track": slices.track[rows] + _first_track(number)}
     values |= {"name": texts.name[look], "category": texts.category[look]}
@@ -167,13 +163,13 @@ def _beginnings(slices: Slices, texts: _Texts, rows: Ints, has: tuple[str, ...],
     widths = {"ts": _NUMBER, "track": _TEXT, "name": _TEXT, "category": _TEXT, "color": _TEXT, "flow": FIXED}
     widths |= {key: _NUMBER if key in texts.raw else _TEXT for key in values if key not in widths}
     made = shape(lambda v: _begin(v, texts, "is_source" in has, number), {key: widths[key] for key in values})
-    return made.packets(values)
+    return Packets(made, values)
 
 
-def _values(counter: Counter, track: int, number: int) -> Any:
+def _values(counter: Counter, track: int, number: int) -> Packets:
     """The packets of a counter; a value stands as the bits of its double."""
     made = shape(lambda v: _value(v, track, number), {"ts": _NUMBER, "value": FIXED})
-    return made.packets({"ts": counter.times, "value": counter.values.astype(np.float64).view(np.int64)})
+    return Packets(made, {"ts": counter.times, "value": counter.values.astype(np.float64).view(np.int64)})
 
 
 def _packet(trace: Any, number: int) -> Any:
