@@ -67,7 +67,7 @@ def phases(program: ModuleAnalysis, verdicts: Sequence[Verdict | None]) -> list[
         _phase(program, flow, kernel, verdict, first_back is not None and number > first_back)
         for number, (kernel, verdict) in enumerate(zip(program.graph.kernels, verdicts, strict=True))
     ]
-    return _from_neighbours(program.graph, found)
+    return _from_neighbors(program.graph, found)
 
 
 def _phase(program: ModuleAnalysis, flow: _Flow, kernel: Kernel, verdict: Verdict | None, late: bool) -> Phase:
@@ -206,7 +206,7 @@ def _leading_to(graph: Graph, start: Iterable[int], beyond: Sequence[bool]) -> l
     return found
 
 
-def _from_neighbours(graph: Graph, found: list[Phase]) -> list[Phase]:
+def _from_neighbors(graph: Graph, found: list[Phase]) -> list[Phase]:
     """Launches of no phase (fills, copies) have that of all that use their results, else of all whose results they use."""
     out = list(found)
     for number in range(len(out) - 1, -1, -1):
@@ -219,7 +219,7 @@ def _from_neighbours(graph: Graph, found: list[Phase]) -> list[Phase]:
     return out
 
 
-def _take(out: list[Phase], number: int, neighbours: Iterable[int]) -> None:
-    said = {out[k] for k in neighbours} - {"unknown"}
+def _take(out: list[Phase], number: int, neighbors: Iterable[int]) -> None:
+    said = {out[k] for k in neighbors} - {"unknown"}
     if len(said) == 1:
         out[number] = said.pop()

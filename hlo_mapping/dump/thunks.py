@@ -171,7 +171,7 @@ def _add(stack: list[_Node], found: re.Match[str], indent: int) -> None:
 
 
 def _open_branch(stack: list[_Node], label: str, indent: int) -> None:
-    """Open a labelled sequence of the thunk that the label belongs to.
+    """Open a labeled sequence of the thunk that the label belongs to.
 
     XLA prints `condition:` in column 0 at every depth, right below its while (ToString in xla/backends/gpu/runtime/while_thunk.cc);
     other labels stand two columns inside their thunk.

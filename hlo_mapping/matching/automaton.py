@@ -1,7 +1,7 @@
 """A schedule bound to a capture's tokens: from any step, which steps can launch the next token, and at what cost.
 
 Costs are the penalties of a least-cost alignment. Nothing is paid where a launch is the expected one; the figures below say what each
-deviation is worth. They were set so that one missing or extra kernel leaves an execution recognised, while a run of misfits is cheaper
+deviation is worth. They were set so that one missing or extra kernel leaves an execution recognized, while a run of misfits is cheaper
 to explain as no execution of this program at all.
 """
 

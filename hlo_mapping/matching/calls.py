@@ -24,7 +24,7 @@ LATE_MEMSET = 0.1
 """What it costs that a memset or copy follows its call's kernels rather than precede the next one's."""
 
 
-def neighbouring_calls(automaton: Automaton, steps: np.ndarray) -> list[tuple[int, int]]:
+def neighboring_calls(automaton: Automaton, steps: np.ndarray) -> list[tuple[int, int]]:
     """Runs (start, end) of launches that stand at two or more library calls next to each other in the schedule."""
     kinds = np.array([s.kind == LIBRARY for s in automaton.schedule.steps] + [False], bool)
     at_call = kinds[steps]
@@ -39,12 +39,12 @@ def neighbouring_calls(automaton: Automaton, steps: np.ndarray) -> list[tuple[in
 
 
 def divide(automaton: Automaton, codes: np.ndarray, steps: np.ndarray, pauses: np.ndarray) -> np.ndarray:
-    """The steps with runs of neighbouring library calls divided anew, by names and by the host's pauses (ns) before each launch.
+    """The steps with runs of neighboring library calls divided anew, by names and by the host's pauses (ns) before each launch.
 
     A run stays as it is where a pause is unknown (negative), as within a CUDA graph.
     """
     divided = steps.copy()
-    for a, b in neighbouring_calls(automaton, steps):
+    for a, b in neighboring_calls(automaton, steps):
         if (pauses[a + 1 : b] >= 0).all():
             first, count = int(steps[a]), int(steps[b - 1] - steps[a]) + 1
             divided[a:b] = first + _calls_of(automaton, codes[a:b].tolist(), first, count, pauses[a:b])

@@ -18,7 +18,7 @@ JoinMethod: TypeAlias = Literal["nvtx", "sequence", "order", "schedule", "name",
 JOIN_METHODS: tuple[JoinMethod, ...] = get_args(JoinMethod)
 """nvtx: XLA's own range around the launch. sequence: kernel name, launch dimensions and place in the thunk sequence agree.
 order: a library call, copy or memset, found by its place between others. schedule: as sequence, from the scheduled HLO where the dump
-has no thunk sequence. name: the kernel name agrees, its launch dimensions or its neighbourhood do not. autotuning: a candidate that
+has no thunk sequence. name: the kernel name agrees, its launch dimensions or its neighborhood do not. autotuning: a candidate that
 XLA's autotuner tried; no program of the dump."""
 
 NVTX, SEQUENCE, ORDER, SCHEDULE, NAME, AUTOTUNING = range(len(JOIN_METHODS))
@@ -100,7 +100,7 @@ def judge(
 
 
 def may_be_shifted(automaton: Automaton, codes: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Launches next to missing kernels that would fit as well one place further into the gap, and their neighbours in turn.
+    """Launches next to missing kernels that would fit as well one place further into the gap, and their neighbors in turn.
 
     A library call next to a gap is one in any case: what it launches may be another call's.
     """

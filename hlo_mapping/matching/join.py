@@ -16,7 +16,7 @@ from hlo_mapping.matching.align import align
 from hlo_mapping.matching.alike import Pieces, alike
 from hlo_mapping.matching.annotated_names import AnnotatedNames
 from hlo_mapping.matching.beam import StreamCutter
-from hlo_mapping.matching.calls import divide, neighbouring_calls
+from hlo_mapping.matching.calls import divide, neighboring_calls
 from hlo_mapping.matching.candidates import Candidates, candidates
 from hlo_mapping.matching.judgements import Judgements
 from hlo_mapping.matching.names import AUTOTUNER
@@ -203,7 +203,7 @@ class _Join:
             quality = None if weak else self.quality(plan_, codes, mine, segment.exact, segment.extra, segment.missing)
             readings = self.plans.readings(plan_, len(close))
             self.judged.remember(key, plan_, codes, mine, quality, readings)
-            if neighbouring_calls(plan_.automaton, mine):
+            if neighboring_calls(plan_.automaton, mine):
                 self.undivided[key] = _Undivided(plan_, codes, mine.copy(), quality, readings)
         quality = self.judged.known[key].quality
         if quality is not None and quality < confidence.POOR_FIT:
@@ -234,7 +234,7 @@ class _Join:
         return key
 
     def divide(self, key: object, pattern: _Undivided) -> None:
-        """Settles which launches belong to which of several neighbouring library calls, once all executions of a pattern are known."""
+        """Settles which launches belong to which of several neighboring library calls, once all executions of a pattern are known."""
         if not pattern.rows:
             return
         steps = divide(pattern.plan.automaton, pattern.codes, pattern.steps, np.median(np.stack(pattern.pauses), axis=0))

@@ -1,6 +1,6 @@
 """Pairs the launching instructions of two compiles of one program.
 
-First what is alike with its neighbourhood: fingerprints are refined by those of the works that a work reads from and is read by
+First what is alike with its neighborhood: fingerprints are refined by those of the works that a work reads from and is read by
 (B. Weisfeiler and A. Leman, 1968), and where as many works before as after have the same one, they are pairs in order. Between
 such anchors the rest is aligned by the operations it holds, so that works that were split or merged are found; what is left and
 alike somewhere else has moved.
@@ -21,7 +21,7 @@ from hlo_mapping.pairing.work import Work, digest
 Change: TypeAlias = Literal["same", "moved", "split", "merged", "new", "gone"]
 
 ROUNDS = 3
-"""Neighbours of neighbours that refine a fingerprint: enough to tell the first and last layers from those between."""
+"""Neighbors of neighbors that refine a fingerprint: enough to tell the first and last layers from those between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _places(labels: Sequence[int | str], taken: set[int]) -> dict[int | str, lis
 
 
 def _refined(works: Sequence[Work], key: Callable[[Work], str]) -> Iterator[list[str]]:
-    """The fingerprints of all works, unrefined first, then with their neighbours', and theirs."""
+    """The fingerprints of all works, unrefined first, then with their neighbors', and theirs."""
     users: list[list[int]] = [[] for _ in works]
     for place, work in enumerate(works):
         for source in work.sources:

@@ -69,7 +69,7 @@ SYNCHRONIZATIONS = pa.schema(
         column("kind", WORD, "event, event_query, stream_wait_event, stream, context or unknown"),
     ]
 )
-"""A row per synchronisation, in order of start; stream_wait_event is a wait on the device, event_query no wait at all."""
+"""A row per synchronization, in order of start; stream_wait_event is a wait on the device, event_query no wait at all."""
 
 OVERHEAD = pa.schema(
     [

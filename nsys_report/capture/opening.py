@@ -35,7 +35,7 @@ def open_capture(path: str | Path, progress: Progress | None = None, *, ranges: 
     """Reads a capture (see open_source), writing nothing beside it; raises InputError saying what is wrong and what to do.
 
     `ranges` chooses the NVTX ranges: all of them, all where there are few (else XLA's own), only XLA's own, or none. Without `everything`
-    the creation of graph nodes and synchronisations, which no figure is made from, are left unread: their tables are empty.
+    the creation of graph nodes and synchronizations, which no figure is made from, are left unread: their tables are empty.
     """
     source = open_source(Path(path))
     try:

@@ -1,4 +1,4 @@
-"""The other tables of a capture: API calls, NVTX ranges, graph nodes, synchronisations, overhead, memory, diagnostics."""
+"""The other tables of a capture: API calls, NVTX ranges, graph nodes, synchronizations, overhead, memory, diagnostics."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def read_graph_nodes(source: Source) -> pa.Table:
 
 
 def read_synchronizations(source: Source, runtime: pa.Table) -> pa.Table:
-    """Synchronisations, their kind by the API call's name where it is recorded, because some nsys versions store the kind one too low."""
+    """Synchronizations, their kind by the API call's name where it is recorded, because some nsys versions store the kind one too low."""
     raw = read_table(source, catalogue.SYNCHRONIZATION)
     if raw is None:
         return empty(SYNCHRONIZATIONS)

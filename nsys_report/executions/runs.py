@@ -1,4 +1,4 @@
-"""Neighbouring rows that are alike: what is asked of each row is asked once for each run of them.
+"""Neighboring rows that are alike: what is asked of each row is asked once for each run of them.
 
 All kernels of a graph launch have the same call, and a capture's activities stand in time order, so that runs are long.
 """

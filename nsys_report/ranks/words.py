@@ -12,7 +12,7 @@ ABOUT = {cause.key: cause.about for cause in CAUSES} | {
     "host_work": "its host does something else between two calls",
     "xla_dispatch": "its host takes longer to execute the program, in no CUDA call",
     "before_fetch": "its host begins later to fetch the result before",
-    "synchronising": "its host stands longer in a synchronising call",
+    "synchronising": "its host stands longer in a synchronizing call",
     "launch_call": "its host takes longer to launch kernels",
     "graph_launch": "its host takes longer to launch the graph",
     "launch_latency": "its kernels start later after their launch",

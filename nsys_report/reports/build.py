@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from nsys_report.session import Session
 
 LEAST_SHARE = 0.1
-"""Share of the programs' busy time from which a program gets a section of its own: initialisation runs many small ones."""
+"""Share of the programs' busy time from which a program gets a section of its own: initialization runs many small ones."""
 LEAST_SECTIONS, MOST_SECTIONS = 1, 6
 OVER_LAUNCHES = ("duration_p10_ns", "duration_p90_ns")
 """Percentiles over a kernel's launches, which are many where executions are few."""

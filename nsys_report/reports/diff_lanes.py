@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nsys_report.session import Session
 
 MOST_BLOCKS = 2_500
-"""Longer executions are drawn coarser: neighbours of one class become one block."""
+"""Longer executions are drawn coarser: neighbors of one class become one block."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from hlo_mapping.dump.program import Program
 from hlo_mapping.matching import confidence
 from hlo_mapping.matching.align import align
 from hlo_mapping.matching.automaton import Automaton
-from hlo_mapping.matching.calls import divide, neighbouring_calls
+from hlo_mapping.matching.calls import divide, neighboring_calls
 from hlo_mapping.matching.plans import plan
 from hlo_mapping.matching.schedule import build_schedule
 from tests.hlo_mapping.hand_programs import Launch, call, copy, kernel, launched, memset, module, program, tokens_of
@@ -107,7 +107,7 @@ def test_which_of_several_alike_is_missing_cannot_be_told() -> None:
     assert set(judged(alike, "a_fusion", "a_fusion", "a_fusion", "b_fusion", *LONG)[1]) == {0.999}
 
 
-def test_a_missing_kernel_whose_neighbours_differ_leaves_them_sure() -> None:
+def test_a_missing_kernel_whose_neighbors_differ_leaves_them_sure() -> None:
     _, sure = judged(program("jit_f", *(kernel(k) for k in LONG)), *LONG[:7], *LONG[8:])
     assert set(sure) == {0.999}
 
@@ -172,10 +172,10 @@ def test_a_memset_goes_with_the_call_that_follows() -> None:
 
 def test_runs_of_calls_and_what_ends_them() -> None:
     automaton, _codes, steps = aligned(TWO_CALLS, "a_fusion", "regular_fft", "vector_fft", "b_fusion")
-    assert neighbouring_calls(automaton, steps) == ([(1, 3)] if steps[1] != steps[2] else [])
+    assert neighboring_calls(automaton, steps) == ([(1, 3)] if steps[1] != steps[2] else [])
     one = program("jit_f", kernel("a_fusion"), call("kFft", "fft.1"), kernel("b_fusion"))
     automaton, _, steps = aligned(one, "a_fusion", "regular_fft", "vector_fft", "b_fusion")
-    assert neighbouring_calls(automaton, steps) == []
+    assert neighboring_calls(automaton, steps) == []
 
 
 def test_programs_that_launch_the_same_share_one_plan() -> None:

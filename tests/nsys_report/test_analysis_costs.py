@@ -100,7 +100,7 @@ def test_quantiles_within_groups_are_numpys(rows: list[tuple[int, int]], small: 
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), max_size=20))
-def test_runs_of_neighbours_alike(rows: list[tuple[int, int]]) -> None:
+def test_runs_of_neighbors_alike(rows: list[tuple[int, int]]) -> None:
     columns = [np.array([r[i] for r in rows], np.int64) for i in (0, 1)]
     runs = RowRuns.of(*columns)
     assert runs.expand(columns[0][runs.first]).tolist() == columns[0].tolist()

@@ -114,7 +114,7 @@ def test_what_the_capture_says_of_itself(capture: Opened) -> None:
     assert capture("graph_2025").info.nsys_version == "2025.3.2.0"
 
 
-def test_api_names_and_synchronisations(capture: Opened) -> None:
+def test_api_names_and_synchronizations(capture: Opened) -> None:
     calls = Counter(capture("torch_mlp").runtime.column("name").to_pylist())
     assert calls["cudaLaunchKernel"] and calls["cudaStreamSynchronize"] and not calls["cuKernelGetAttribute"]
     assert set(capture("torch_mlp").synchronizations.column("kind").to_pylist()) == {"stream"}

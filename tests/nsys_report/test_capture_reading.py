@@ -226,8 +226,8 @@ def test_renumbered_devices(tmp_path: Path) -> None:
     assert [(g.process_id, g.name, g.sm_count) for g in capture.info.gpus] == [(111, "GPU 1", 16), (112, "GPU 0", 132)]
 
 
-def test_synchronisation_kinds_by_the_calls_name(tmp_path: Path) -> None:
-    """nsys 2025.5 to 2026.1 store a stream synchronisation as 2, the number of a stream's wait for an event."""
+def test_synchronization_kinds_by_the_calls_name(tmp_path: Path) -> None:
+    """nsys 2025.5 to 2026.1 store a stream synchronization as 2, the number of a stream's wait for an event."""
     sync = {"start": 5, "end": 9, "correlationId": 1, "globalPid": PROCESS, "syncType": 2, "streamId": 7, "contextId": 1}
     rows = [sync, sync | {"start": 6, "correlationId": 44, "streamId": 2**32 - 1}]
     strings: dict[int, str | bytes] = {**STRINGS, 3: "cudaStreamSynchronize_v3020"}

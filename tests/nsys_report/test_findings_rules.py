@@ -178,7 +178,7 @@ def test_small_kernels(number: int, speaks: bool) -> None:
     if speaks:
         finding = made["small-kernels"]
         assert finding.value("kernels") == number and finding.value("least_ns") == 900
-        assert finding.gain_ns == pytest.approx(number / 2 * 900), "each fused with a neighbour leaves half of the launches"
+        assert finding.gain_ns == pytest.approx(number / 2 * 900), "each fused with a neighbor leaves half of the launches"
 
 
 def test_kernels_of_unknown_bytes_are_not_called_small() -> None:

@@ -85,7 +85,7 @@ def check(one: Case, activities: pa.Table, host: np.ndarray, origin: np.ndarray,
 @pytest.mark.parametrize("name", ["decode", "decode_nocb", "threads", "cublas_nocb", "decode_scan_nocb", "moe"])
 @settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_a_kernel_dropped_doubled_or_swapped_changes_its_neighbourhood_alone(name: str, data: st.DataObject) -> None:
+def test_a_kernel_dropped_doubled_or_swapped_changes_its_neighborhood_alone(name: str, data: st.DataObject) -> None:
     one = case(name)
     row = int(one.kernels[data.draw(st.integers(0, len(one.kernels) - 1))])
     rows = np.arange(len(one.activities))

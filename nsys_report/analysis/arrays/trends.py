@@ -74,8 +74,8 @@ def two_levels(values: Ints) -> TwoLevels | None:
     if len(cut) == 0:
         return None
     sums, squares = np.cumsum(ordered), np.cumsum((ordered - ordered.mean()) ** 2)
-    centred = sums - ordered.mean() * np.arange(1, n + 1)
-    between = centred[cut - 1] ** 2 / cut + (centred[-1] - centred[cut - 1]) ** 2 / (n - cut)
+    centerd = sums - ordered.mean() * np.arange(1, n + 1)
+    between = centerd[cut - 1] ** 2 / cut + (centerd[-1] - centerd[cut - 1]) ** 2 / (n - cut)
     at = int(cut[np.argmax(between)])
     if squares[-1] == 0:
         return None

@@ -37,7 +37,7 @@ CAUSES = (
     Cause("copies_on_device", "copies", "a copy within the device, or a memset, was being issued"),
     Cause("waiting_for_result", "copies", "the copy of a result to the host had been called for, and had not begun"),
     Cause("between_copies", "copies", "between two copies in the same direction: the host was staging arguments, or taking results over"),
-    Cause("synchronising", "host", "a host thread stood in a synchronising call, while nothing had been given to the device"),
+    Cause("synchronising", "host", "a host thread stood in a synchronizing call, while nothing had been given to the device"),
     Cause("xla_dispatch", "host", "the host was inside XLA's execution of a program, in no CUDA call"),
     Cause("before_fetch", "host", "the device had finished, and the host had not begun to fetch the result: it was elsewhere"),
     Cause("host_work", "host", "the host was elsewhere: in no CUDA call that bears on the device"),

@@ -36,7 +36,7 @@ def find_period(codes: Ints) -> Period | None:
 
 
 def _candidates(codes: Ints) -> list[int]:
-    """Distances between equal neighbours in the sequence, those that occur most first."""
+    """Distances between equal neighbors in the sequence, those that occur most first."""
     order = np.argsort(codes, kind="stable")
     step = np.diff(order)[codes[order][1:] == codes[order][:-1]]
     if len(step) == 0:

@@ -88,7 +88,7 @@ def _disturbed(view: View, rows: Ints, run: Ints, within_window: Windows) -> Fla
     if len(rows) == 0:
         return found
     start, end = view.start[rows], view.end[rows]
-    overlap = (start[1:] < end[:-1]) & (run[1:] == run[:-1])  # sorted by start: where any two overlap, two neighbours do
+    overlap = (start[1:] < end[:-1]) & (run[1:] == run[:-1])  # sorted by start: where any two overlap, two neighbors do
     found[run[1:][overlap]] = True
     first = np.flatnonzero(np.diff(run, prepend=-1))
     found[run[first]] |= np.maximum.reduceat(end, first) > within_window.end[run[first]]

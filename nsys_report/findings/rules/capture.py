@@ -100,7 +100,7 @@ def idle_device(context: Context) -> Iterator[Finding]:
             title=f"GPU {device['device_id']} is idle {share(idle / span)} of the time between its first and last activity",
             why=f"{count(kernels)} kernels of {duration(device['kernel_time_ns'] / kernels)} on average leave {duration(idle)} of "
             f"{duration(span)}: work comes more slowly than the device does it.",
-            remedy="Launch ahead (read results later, take synchronising calls out of the loop), use CUDA graphs or larger kernels.",
+            remedy="Launch ahead (read results later, take synchronizing calls out of the loop), use CUDA graphs or larger kernels.",
             confidence="sure",
             basis="Time without any activity on the device",
             facts=(

@@ -40,7 +40,7 @@ def small_kernels(context: Context, step: Step) -> Iterator[Finding]:
         ),
         remedy=_remedy(details),
         confidence="possible",
-        basis=f"Half of {count(round(number))} launches, each fused with a neighbour, at the {duration(least)} of the shortest of them",
+        basis=f"Half of {count(round(number))} launches, each fused with a neighbor, at the {duration(least)} of the shortest of them",
         claims=work_of(step, mine),
         gain_ns=min(number / 2 * least, time),
         facts=(
@@ -57,7 +57,7 @@ _FUSED = (
     (("norm",), "a norm in one kernel"),
     (("rope",), "rotary embedding with the product before it"),
     (("entry",), "one write for keys and values"),
-    (("elementwise", "residual", "activation", "broadcast", "copy", "slice", "update", "index"), "elementwise work with its neighbours"),
+    (("elementwise", "residual", "activation", "broadcast", "copy", "slice", "update", "index"), "elementwise work with its neighbors"),
     (("reduce", "softmax"), "reductions with what they reduce"),
     (("loop control",), "several iterations in one (unroll the loop's body)"),
     (("product",), "products that share an input in one"),

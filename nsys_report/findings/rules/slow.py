@@ -103,7 +103,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "slow-gather", _has("gather", "dynamic-slice"), "gather", "gathers",
         "It reads short pieces at places that only the indices tell; memory delivers whole sectors for each.",
-        "Gather whole rows along the last axis, order the indices (neighbours in memory next to each other), or look up once and reuse.",
+        "Gather whole rows along the last axis, order the indices (neighbors in memory next to each other), or look up once and reuse.",
     ),
     Family(
         "slow-reduction", _has("reduce", "reduce-window"), "reduction", "reductions",

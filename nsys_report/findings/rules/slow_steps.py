@@ -133,7 +133,7 @@ def _rows(context: Context, step: Step, measure: str) -> list[dict[str, Any]]:
 
 
 def _every(context: Context, step: Step, ids: list[int]) -> int | None:
-    """The distance between executions in the program's order, where it is the same between any two neighbours of three or more."""
+    """The distance between executions in the program's order, where it is the same between any two neighbors of three or more."""
     runs = context.view.executions
     mine = runs.id[runs.module == step.number][np.argsort(runs.start[runs.module == step.number], kind="stable")]
     between = np.diff(np.flatnonzero(np.isin(mine, ids)))

@@ -123,7 +123,7 @@ def timeline_figure(picture: Timeline) -> Figure:
 
 
 def _boundaries(chart: Axes, picture: Timeline, scale: float) -> None:
-    """A thin line where a bar begins that is wide enough to be seen apart from its neighbour."""
+    """A thin line where a bar begins that is wide enough to be seen apart from its neighbor."""
     mine = picture.duration_ns > 0.004 * picture.span_ns
     start, row = picture.start_ns[mine] / scale, picture.row[mine]
     chart.vlines(start, row - 0.4, row + 0.4, colors="white", linewidth=0.5, zorder=4)

@@ -74,7 +74,7 @@
     if (target && timelines.has(target.dataset.for)) STEPS[target.dataset.zoom](timelines.get(target.dataset.for));
   });
 
-  // A typical step fills the middle of the view; before and after it stand the ends of its neighbours.
+  // A typical step fills the middle of the view; before and after it stand the ends of its neighbors.
   function pick(timeline, place) {
     const one = timeline.raw.picks[place];
     const [low, high] = one.view;
