@@ -1,4 +1,5 @@
-"""Colours of pictures, told apart by colour-blind readers (after Okabe and Ito), each for light and for dark ground."""
+"""Colours of pictures, each for light and for dark ground. A colour means one thing: classes, parts of a step, host ranges, programs and
+phases have a palette each, and no two of one palette look alike to a color-blind reader."""
 
 from __future__ import annotations
 
@@ -26,45 +27,67 @@ def _linear(part: float) -> float:
 
 
 CLASSES = {
-    "weights": Colour("#0072b2", "#3d9fdc"),
-    "attention": Colour("#e69f00", "#f0b840"),
-    "kv_gather": Colour("#009e73", "#2cc59a"),
-    "kv_write": Colour("#cc79a7", "#dc98bf"),
-    "other": Colour("#767676", "#8c8c8c"),
-    "unknown": Colour("#b5a88f", "#8d8470"),
-    "kernel": Colour("#56688a", "#9db0d3"),
-    "copy": Colour("#d55e00", "#f08442"),
-    "memset": Colour("#8b4513", "#c28a5c"),
-    "graph": Colour("#56b4e9", "#8accf0"),
+    "weights": Colour("#0068bd", "#397dd9"),
+    "attention": Colour("#eaa400", "#ffad08"),
+    "kv_gather": Colour("#26aa81", "#1ecc9f"),
+    "kv_write": Colour("#b87fca", "#e3b6fb"),
+    "other": Colour("#78656b", "#928288"),
+    "unknown": Colour("#d2d1aa", "#60514b"),
+    "kernel": Colour("#373e6f", "#a19cee"),
+    "copy": Colour("#d55d02", "#f16f08"),
+    "memset": Colour("#792900", "#ab550f"),
+    "graph": Colour("#56ccff", "#b0f7fc"),
 }
 """Of classes of kernels, and of what is no kernel."""
 BUDGET = {
-    "floor": Colour("#0072b2", "#3d9fdc"),
-    "traffic": Colour("#8cc8ec", "#9ad4f5"),
-    "below_roof": Colour("#e69f00", "#f0b840"),
-    "kernels": Colour("#b5a88f", "#8d8470"),
-    "not_recorded": Colour("#a6761d", "#c99a45"),
-    "other_executions": Colour("#cc79a7", "#dc98bf"),
-    "copies": Colour("#d55e00", "#f08442"),
-    "idle": Colour("#f0e442", "#f0e442"),
-    "launch": Colour("#009e73", "#2cc59a"),
-    "host": Colour("#4d4d4d", "#9a9a9a"),
-    "compile": Colour("#7b5aa6", "#a98fd0"),
-    "profiler": Colour("#bdbdbd", "#cfcfcf"),
+    "floor": Colour("#143d93", "#5189ff"),
+    "traffic": Colour("#74c4ff", "#afd8ff"),
+    "below_roof": Colour("#f3a000", "#fab00e"),
+    "kernels": Colour("#b4bda0", "#6f5c5f"),
+    "not_recorded": Colour("#c66901", "#aa5e00"),
+    "other_executions": Colour("#b775ee", "#ca9dff"),
+    "copies": Colour("#9d3801", "#f1720d"),
+    "idle": Colour("#f4e63d", "#ffec3a"),
+    "launch": Colour("#16998a", "#48d09f"),
+    "host": Colour("#4c3035", "#9b9099"),
+    "compile": Colour("#765caa", "#5b5cc7"),
+    "profiler": Colour("#bbedf3", "#dffff6"),
 }
 """Of the parts of a step."""
 HOST = {
-    "xla": Colour("#b9c7dd", "#3f5474"),
-    "thunk": Colour("#d7dfeb", "#33435c"),
-    "own": Colour("#8fd3b6", "#2b6b52"),
-    "call": Colour("#d5d5d5", "#4a4a4a"),
-    "block": Colour("#e3dccd", "#4d4636"),
+    "xla": Colour("#aec4ff", "#474fab"),
+    "thunk": Colour("#bcf9ff", "#232d5c"),
+    "own": Colour("#67b3a6", "#1d894c"),
+    "call": Colour("#e9c29b", "#695560"),
+    "block": Colour("#fdf090", "#5a3400"),
 }
 """Of the timeline's ranges of XLA and of the program itself, of calls that no device waits for, and of layers and iterations."""
 HEAT = ("#fbd7a0", "#e8893c", "#c8441f", "#7a1212")
 """Of heat maps, from little to much; nothing is white. Dark and light alone tell them apart too."""
-LANES = ("weights", "attention", "kv_gather", "kv_write", "copy", "graph", "other")
-"""Colours of programs, by their place, over again where there are more."""
+PROGRAMS = (
+    Colour("#1e4191", "#6ea3f1"),
+    Colour("#d16906", "#eba466"),
+    Colour("#329d93", "#4ad5ca"),
+    Colour("#a9385f", "#e5659e"),
+    Colour("#a9b13e", "#dbdd3e"),
+    Colour("#7857be", "#8a6ce9"),
+    Colour("#5c361c", "#a97c44"),
+    Colour("#4cbdee", "#aff1ff"),
+)
+"""Of programs, by their place, over again where there are more."""
+PHASES = {
+    "input": Colour("#a298c1", "#aaa16c"),
+    "forward": Colour("#436fc1", "#71a6ff"),
+    "loss": Colour("#732487", "#b356c4"),
+    "rematerialized": Colour("#85d1fd", "#cae5ff"),
+    "backward": Colour("#e07701", "#f7b82d"),
+    "collective": Colour("#20aa73", "#5ee2a5"),
+    "optimizer": Colour("#b42e4e", "#f173b7"),
+    "unknown": Colour("#e1d19c", "#737a61"),
+}
+"""Of the phases of a training step."""
+LEAST_APART = 0.09
+"""Least distance of two colours of one palette in OKLab, for people who see all colours and for the three kinds of color blindness."""
 
 
 def of_class(name: str) -> Colour:
@@ -79,4 +102,4 @@ def of_part(key: str) -> Colour:
 
 def of_lane(number: int) -> Colour:
     """The colour of a program by its place."""
-    return CLASSES[LANES[number % len(LANES)]]
+    return PROGRAMS[number % len(PROGRAMS)]

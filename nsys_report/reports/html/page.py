@@ -23,7 +23,7 @@ from nsys_report.reports.html.memory import area, curve_words, peak_at
 from nsys_report.reports.html.rollup import rollup_words
 from nsys_report.reports.html.timeline import picks, summary_of
 from nsys_report.reports.model import Column, Part, Row, Section, Table
-from nsys_report.reports.palette import BUDGET, CLASSES, HOST, LANES, of_lane
+from nsys_report.reports.palette import BUDGET, CLASSES, HOST, PHASES, PROGRAMS
 from nsys_report.reports.pictures.model import BudgetBar, ClassRate, ProgramPictures
 from nsys_report.units import count, duration, phrase, share, visible
 
@@ -99,7 +99,7 @@ def _asset(name: str, text: str) -> Markup:
 
 def colours_css() -> str:
     """The colours of classes, parts of a step, host work and programs, for light and for dark ground."""
-    kinds = {"c": CLASSES, "b": BUDGET, "h": HOST, "p": {str(n): of_lane(n) for n in range(len(LANES))}}
+    kinds = {"c": CLASSES, "b": BUDGET, "h": HOST, "p": {str(n): c for n, c in enumerate(PROGRAMS)}, "f": PHASES}
     names = {f"{kind}-{name}": colour for kind, colours in kinds.items() for name, colour in colours.items()}
     light = "".join(f"--{name}:{c.light};--{name}-ink:{c.ink()};" for name, c in names.items())
     dark = "".join(f"--{name}:{c.dark};--{name}-ink:{c.ink(True)};" for name, c in names.items())
@@ -140,6 +140,7 @@ def _environment(page: Page) -> Environment:
         capture_tiles=_capture_tiles,
         TERMS=TERMS,
         PARTS=PARTS,
+        PHASES=PHASES,
         CERTAINTY=CERTAINTY,
         runs_words=summary_of,
         timeline_key=timeline_key,

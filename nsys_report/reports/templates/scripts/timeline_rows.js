@@ -11,7 +11,7 @@
       const at = runs.lane.flatMap((one, place) => (one === lane ? [place] : []));
       const of = (column) => at.map((place) => column[place]);
       const start = Float64Array.from(of(runs.start)), end = Float64Array.from(of(runs.end));
-      return { kind: "execution", group: "Programs", name, start, end, look: new Uint32Array(at.length), color: `p-${lane % 7}`,
+      return { kind: "execution", group: "Programs", name, start, end, look: new Uint32Array(at.length), color: `p-${lane % 8}`,
                id: of(runs.id), kernels: of(runs.kernels), gap: of(runs.gap), slowest: of(runs.slowest), count: of(runs.count),
                complete: of(runs.complete) };
     });
