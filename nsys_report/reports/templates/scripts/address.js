@@ -22,12 +22,14 @@
   function write() {
     const pairs = Array.from(state, ([key, value]) => `${key}=${encodeURIComponent(value)}`);
     const text = [encodeURIComponent(target).replace(/%3A/g, ":"), ...pairs].join("&").replace(/^&/, "");
+    if (text === location.hash.slice(1)) return; // to write it takes long on a large page
     try { history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search); } catch { /* a page without a place */ }
   }
 
   // Something changed on the page: its key gets a value, or goes with "".
   report.remember = function (key, value) {
-    if ((state.get(key) ?? "") === value) return;
+    // What a page does by itself while it opens is no state of its reader's.
+    if ((state.get(key) ?? "") === value || !report.root.dataset.ready) return;
     if (value === "") state.delete(key);
     else state.set(key, value);
     clearTimeout(waiting);
