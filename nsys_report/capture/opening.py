@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -92,14 +93,18 @@ def _few(source: Source) -> Ranges:
 
 def _read(source: Source, progress: Progress, ranges: Ranges, everything: bool) -> Capture:
     strings = Strings(source)
-    progress("reading CUDA API calls", 0.0)
-    runtime, bad_calls = tables.read_runtime(source, strings)
-    progress("reading kernels and copies", 0.2)
-    work, omitted = _activities(source, strings, runtime)
-    work, omitted, clocks = _in_order(work, runtime, omitted)
-    progress("reading NVTX ranges", 0.7)
     ranges = _few(source) if ranges == "few" else ranges
-    nvtx, bad_ranges = tables.read_nvtx(source, strings, ranges)
+    with ThreadPoolExecutor(1) as pool:  # stores read without Python's lock: the largest table, then the ranges, while others are worked on
+        kernels = pool.submit(tables.read_table, source, catalogue.KERNEL)
+        found_ranges = pool.submit(tables.read_nvtx, source, strings, ranges)
+        progress("reading CUDA API calls", 0.0)
+        runtime, bad_calls = tables.read_runtime(source, strings)
+        progress("reading kernels and copies", 0.2)
+        work, omitted = _activities(source, strings, runtime, kernels.result())
+        del kernels
+        work, omitted, clocks = _in_order(work, runtime, omitted)
+        progress("reading NVTX ranges", 0.7)
+        nvtx, bad_ranges = found_ranges.result()
     progress("reading the other tables", 0.9)
     capture = Capture(
         path=source.path,
@@ -131,7 +136,8 @@ def _threads(*host: pa.Table) -> set[int]:
     return {thread for table in host for thread in pc.unique(table["thread"]).to_pylist() if thread is not None}
 
 
-def _activities(source: Source, strings: Strings, runtime: pa.Table) -> tuple[pa.Table, Omitted]:
+def _activities(source: Source, strings: Strings, runtime: pa.Table, raw: activities.Columns | None) -> tuple[pa.Table, Omitted]:
+    """`raw` is the table of kernels, whose columns are taken out of it; None where there is none."""
     only, devices, session = _only_process(runtime), context_devices(source), _session_ns(source)
     omitted = Omitted()
     parts: list[activities.Columns] = []
@@ -141,7 +147,6 @@ def _activities(source: Source, strings: Strings, runtime: pa.Table) -> tuple[pa
         part, omitted = activities.check_sizes(*activities.mend_times(part, session, omitted))
         parts.append(activities.fill_places(part, only, devices))
 
-    raw = tables.read_table(source, catalogue.KERNEL)
     if raw is not None:
         for spec, column, wanted in (
             (catalogue.KERNEL_NAME, "demangledName", raw["shortName"].null_count),

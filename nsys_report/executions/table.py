@@ -91,17 +91,21 @@ def _measure(timeline: _Timeline, rows: np.ndarray, first: np.ndarray) -> dict[s
     }
 
 
-def _identities(found: list[JoinedExecution]) -> dict[str, object]:
-    """What the cut says of each execution."""
-    return {
-        "hlo_module": [f.module for f in found],
-        "program_id": [None if f.number is None or _tied_number(f) else f.number for f in found],
-        "cut_method": [f.method for f in found],
-        "cut_confidence": [f.confidence for f in found],
-        "is_complete": [f.is_complete for f in found],
-        "launch_thread": [f.thread for f in found],
-        "tied_modules": [", ".join(f"{name}#{n}" for name, n in f.tied) or None for f in found],
+def _identities(found: list[JoinedExecution]) -> dict[str, pa.Array]:
+    """What the cut says of each execution; of executions alike, which are one value, it is asked once."""
+    alike = {id(f): f for f in found}
+    place = {key: n for n, key in enumerate(alike)}
+    of_row = pa.array(np.fromiter((place[id(f)] for f in found), np.int64, len(found)))
+    columns: dict[str, list[object]] = {
+        "hlo_module": [f.module for f in alike.values()],
+        "program_id": [None if f.number is None or _tied_number(f) else f.number for f in alike.values()],
+        "cut_method": [f.method for f in alike.values()],
+        "cut_confidence": [f.confidence for f in alike.values()],
+        "is_complete": [f.is_complete for f in alike.values()],
+        "launch_thread": [f.thread for f in alike.values()],
+        "tied_modules": [", ".join(f"{name}#{n}" for name, n in f.tied) or None for f in alike.values()],
     }
+    return {name: _column(values, EXECUTION_TABLE.field(name).type).take(of_row) for name, values in columns.items()}
 
 
 def _column(values: object, kind: pa.DataType) -> pa.Array:
