@@ -132,7 +132,8 @@ NSYS_REPORT: dict[str, str] = {
     "reports/terminal_page.py": "units.py findings/model.py reports/model.py reports/short.py reports/terminal_table.py | rich",
     # What builds chooses what is shown.
     "reports/": "hlo_mapping/__init__.py units.py fact.py quantities.py paths.py capture/model.py capture/health.py"
-    " capture/health_items.py capture/survey.py analysis/ analysis/times/ analysis/roofline/ analysis/budget/ analysis/rollup/"
+    " capture/health_items.py capture/survey.py analysis/ analysis/times/"
+    " analysis/structure/branches.py analysis/roofline/ analysis/budget/ analysis/rollup/"
     " analysis/idle/ findings/ session.py comparison/model.py history/ counters/ profiling/gpu.py profiling/passes.py profiling/record.py"
     " ranks/ serving/ | numpy pyarrow",
     "reports/pictures/": "units.py joined.py ranks/ analysis/arrays/ analysis/idle/ analysis/roofline/ceilings.py session.py reports/"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from nsys_report.analysis.structure.branches import unrecorded_branches
 from nsys_report.reports.model import Notice, Severity
 from nsys_report.units import duration
 
@@ -35,6 +36,9 @@ def _not_recorded(session: Session) -> Iterable[Notice]:
             f"About {duration(row['kernel_time_ns'])} of GPU work are not in the capture: branches or loop bodies inside CUDA graphs "
             f"(conditional nodes), which this profiler did not record. Kernel times, bytes and classes leave them out."
         )
+        missing = unrecorded_branches(session.results.view)
+        if missing:
+            text += f" By the dump it is {'; '.join(one.words for one in missing[:3])}{'; and more' if len(missing) > 3 else ''}."
         hint = f"To see them, capture once with control flow outside the graphs: {WITHOUT_CONTROL_FLOW}."
         yield Notice("not-recorded", text, hint, "warning")
 
