@@ -10,18 +10,21 @@ if TYPE_CHECKING:
     from nsys_report.diffing import Diff, diff
     from nsys_report.notebook import Analysis, analyze
     from nsys_report.profiling.window import window
+    from nsys_report.run_of_ranks import Ranks, analyze_ranks
     from nsys_report.stepbench.benchmark import StepBenchmark
 
 _HOMES = {
     "Analysis": "nsys_report.notebook",
     "Diff": "nsys_report.diffing",
+    "Ranks": "nsys_report.run_of_ranks",
     "StepBenchmark": "nsys_report.stepbench.benchmark",
     "analyze": "nsys_report.notebook",
+    "analyze_ranks": "nsys_report.run_of_ranks",
     "diff": "nsys_report.diffing",
     "window": "nsys_report.profiling.window",
 }
 """Where each name lives: loaded when it is first asked for, so that `nsys-report --help` does not wait for pandas."""
-__all__ = ["Analysis", "Diff", "StepBenchmark", "__version__", "analyze", "diff", "window"]
+__all__ = ["Analysis", "Diff", "Ranks", "StepBenchmark", "__version__", "analyze", "analyze_ranks", "diff", "window"]
 
 
 def __getattr__(name: str) -> Any:

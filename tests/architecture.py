@@ -159,8 +159,9 @@ NSYS_REPORT: dict[str, str] = {
     "assertions/": "hlo_mapping/__init__.py errors.py units.py analysis/arrays/schemas.py analysis/budget/parts.py findings/slugs.py"
     " session.py reports/markdown.py reports/ | pyarrow",
     "diffing.py": "version.py errors.py comparison/ reports/model.py reports/ reports/html/ notebook.py | pandas",
+    "run_of_ranks.py": "errors.py units.py findings/model.py ranks/ ranks/engine.py reports/model.py reports/ reports/html/ | pandas",
     "benching/": "errors.py history/ notebook.py",
-    "__init__.py": "version.py profiling/window.py stepbench/benchmark.py notebook.py diffing.py",
+    "__init__.py": "version.py profiling/window.py stepbench/benchmark.py notebook.py diffing.py run_of_ranks.py",
     "agents/": "hlo_mapping/__init__.py version.py errors.py reports/document.py reports/export.py reports/html/ notebook.py diffing.py"
     " | mcp pydantic",
     "cli/": "hlo_mapping/__init__.py sources.py version.py errors.py nsys_tool.py packed.py paths.py units.py role_files.py"

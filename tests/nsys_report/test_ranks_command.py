@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import nsys_report
 from nsys_report.cli import app
 from nsys_report.errors import InputError, UsageError
 from nsys_report.ranks.paths import dumps_for, expanded, in_order, ranks_of
@@ -133,3 +134,14 @@ def test_captures_without_programs_have_no_ranks(tmp_path: Path, capsys: pytest.
     other = shutil.copyfile(FIXTURES / "torch_mlp" / "capture.sqlite", tmp_path / "capture.sqlite")
     assert app.run(["report", str(FIXTURES / "torch_mlp" / "capture.sqlite"), str(other), "--ranks"]) == 1
     assert "there are no ranks to lay together" in capsys.readouterr().err
+
+
+def test_ranks_from_python() -> None:
+    found = nsys_report.analyze_ranks(RANKS / "rank_{rank}" / "capture.sqlite", RANKS / "rank_{rank}" / "xla_dump")
+    assert found.late["rank"].tolist() == [1] and found.late["late_steps"].tolist() == ["2, 5"]
+    assert len(found.arrivals) == 84 and set(found.collectives["kind"]) == {"all-gather", "reduce-scatter", "all-reduce"}
+    assert found.ranks["steps"].tolist() == [6, 6] and not found.failures
+    assert found.findings[0].slug == "rank-late" and repr(found).startswith("<Ranks: 42 collectives of 6 steps")
+    assert "Late ranks" in found._repr_html_() and "Rank 1 arrives" in found._repr_html_()
+    with pytest.raises(InputError):
+        nsys_report.analyze_ranks([RANKS / "ORIGIN.md"])

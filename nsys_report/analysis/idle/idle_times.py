@@ -78,7 +78,7 @@ def _conditional_pieces(view: View, gaps: Around) -> Iterator[tuple[int, Ranges]
         return
     run = view.execution[following]
     within = (view.execution[previous] == run) & (run >= 0)
-    module = np.where(within, view.executions.module[run], -1)
+    module = np.append(view.executions.module, -1)[np.where(within, run, -1)]
     shortest = np.full(len(view.modules) + 1, np.iinfo(np.int64).max)
     np.minimum.at(shortest, module, high - low)
     node = np.minimum(np.minimum(shortest[module], causes.CONDITIONAL_NODE_NS), high - low)
