@@ -147,7 +147,8 @@ NSYS_REPORT: dict[str, str] = {
     " session.py comparison/model.py history/trend.py"
     " reports/model.py reports/palette.py reports/scales.py reports/finding_page.py reports/export.py reports/ reports/pictures/"
     " reports/timeline/ | jinja2 markupsafe numpy",
-    "reports/perfetto/": "intervals.py units.py analysis/arrays/ session.py reports/ reports/arrays.py reports/lanes.py"
+    "reports/perfetto/": "intervals.py capture/gpu_metrics.py units.py analysis/arrays/ session.py reports/ reports/arrays.py"
+    " reports/lanes.py"
     " reports/timeline/ | numpy perfetto",
     "plots.py": "errors.py session.py reports/pictures/ reports/figures/ | matplotlib",
     "version.py": "",

@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from nsys_report.analysis.idle.causes import CAUSES
+from nsys_report.capture.gpu_metrics import GPU_METRICS
 from nsys_report.cli import app
 from nsys_report.notebook import Analysis, analyze
 from nsys_report.reports.lanes import lanes
+from nsys_report.reports.perfetto import counters
 from nsys_report.reports.perfetto.counters import moved_before
 from nsys_report.reports.perfetto.encoding import FIXED, Packets, merged, shape, varints
 from nsys_report.reports.perfetto.slices import Slices, TraceContent, Track, picture
@@ -151,6 +154,17 @@ def test_bytes_move_evenly_while_a_kernel_runs() -> None:
     """10 bytes from 0 to 10 and 40 from 5 to 15: at 5 five have moved, at 10 ten and twenty, at 15 all."""
     found = moved_before(np.array([0, 5]), np.array([10, 15]), np.array([10, 40]), np.array([-1, 0, 5, 10, 15, 99]))
     assert found.tolist() == [0, 0, 5, 30, 50, 50]
+
+
+def test_what_hardware_counted_stands_beside(decode: Analysis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Samples from before the session began have no time in a trace."""
+    rows = [(-5, "dram_read", 1), (10, "dram_read", 40), (20, "dram_read", 60), (20, "sms_active", 90)]
+    table = pa.Table.from_pylist([dict(zip(GPU_METRICS.names, (at, 0, name, value), strict=True)) for at, name, value in rows])
+    monkeypatch.setattr(counters, "read_gpu_metrics", lambda _path: table.cast(GPU_METRICS))
+    capture = replace(decode.joined.capture, tables={**decode.joined.capture.tables, "GPU_METRICS": 4})
+    read = Read(b"".join(pieces(picture(replace(decode, joined=replace(decode.joined, capture=capture))))))
+    assert read.counters["DRAM read, of its peak, %"] == [(10, 40.0), (20, 60.0)]
+    assert read.counters["multiprocessors active, %"] == [(20, 90.0)]
 
 
 def test_each_launch_points_at_the_first_thing_it_launched(decode: Analysis, read: Read) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from nsys_report.capture.gpu_metrics import read_gpu_metrics
 from nsys_report.intervals import before, union
-from nsys_report.reports.arrays import ints
+from nsys_report.reports.arrays import codes, ints
 from nsys_report.reports.timeline.device import group_name
 
 if TYPE_CHECKING:
@@ -50,6 +51,33 @@ def counters(session: Session, before_group: str = "") -> tuple[Counter, ...]:
         busy = np.diff(before(union(start, end), edges)) / width
         moved = np.diff(moved_before(start, end, np.where(view.work[at], np.maximum(known[at], 0), 0), edges)) / width
         made += [Counter(group, "busy", "%", edges[:-1], 100 * busy), Counter(group, "implied bandwidth", "GB/s", edges[:-1], moved)]
+    return tuple(made)
+
+
+SAMPLED = {
+    "dram_read": "DRAM read, of its peak",
+    "dram_write": "DRAM written, of its peak",
+    "sms_active": "multiprocessors active",
+    "tensor_active": "tensor cores active",
+}
+"""What hardware counted, where the capture has samples of it (nsys_report.capture.gpu_metrics)."""
+
+
+def sampled(session: Session, before_group: str = "") -> tuple[Counter, ...]:
+    """What the hardware's own counters say of each GPU, percent; empty for a capture without samples, or one that is no longer there."""
+    capture = session.joined.capture
+    if not any(rows for name, rows in capture.tables.items() if name.startswith("GPU_METRICS")) or not capture.path.exists():
+        return ()
+    table = read_gpu_metrics(capture.path)
+    gpu, time, percent = (ints(table, name) for name in ("gpu_id", "timestamp_ns", "percent"))
+    kind, kinds = codes(table, "metric")
+    made = []
+    for number in np.unique(gpu).tolist():
+        for code, name in enumerate(kinds):
+            at = np.flatnonzero((gpu == number) & (kind == code) & (time >= 0))
+            if len(at):
+                group = f"{before_group}GPU {number} of the machine: hardware counters"
+                made.append(Counter(group, SAMPLED.get(name, name), "%", time[at], percent[at].astype(np.float64)))
     return tuple(made)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nsys_report.reports.arrays import NONE, codes, ints
 from nsys_report.reports.lanes import lanes
-from nsys_report.reports.perfetto.counters import Counter, counters
+from nsys_report.reports.perfetto.counters import Counter, counters, sampled
 from nsys_report.reports.programs import title_of
 from nsys_report.reports.timeline.build import step_timeline
 from nsys_report.reports.timeline.device import group_name
@@ -88,7 +88,7 @@ def picture(session: Session, most: int = MOST_MARKS, title: str = "") -> TraceC
         _stacked([*_with_executions(session, rows)]),
         tuple(Track(before + row.group, row.name, rank) for rank, row in enumerate(rows)),
         looks.all(),
-        counters(session, before),
+        (*counters(session, before), *sampled(session, before)),
         _notes(timeline),
     )
 
