@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from hlo_mapping import HloError
 from nsys_report.analysis.budget.table import typical_executions
 from nsys_report.assertions.names import names_of
+from nsys_report.errors import ReportError
 from nsys_report.history.figures import capture_record
 from nsys_report.quantities import QUANTITIES
 from nsys_report.reports.model import Section, Table
@@ -288,7 +290,11 @@ def main(arguments: list[str]) -> int:
     ]
     number = 0
     for folder in folders:
-        found = problems(surfaces_of(folder))
+        try:
+            found = problems(surfaces_of(folder))
+        except (ReportError, HloError) as error:  # a capture that no report can be made of has no surfaces
+            print(f"{folder.name}: left out: {error}")
+            continue
         number += len(found)
         print(f"{folder.name}: {len(found) or 'nothing'}", *found, sep="\n    ", flush=True)
     print(f"{len(folders)} captures, {number} contradictions")

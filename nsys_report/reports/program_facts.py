@@ -40,6 +40,8 @@ SUMMED = (
     "launches_per_execution",
 )
 """Figures of classes that add up over them."""
+MORE = 1.005
+"""Of the bytes' time, from which on arithmetic makes the floor longer."""
 COPIES_COUNT = 1.005
 """Classes that take so much more than the kernels hold copies on the device too."""
 
@@ -135,8 +137,16 @@ def _floor_line(facts: Iterable[Fact], classes: pa.Table) -> str:
     for name in ("measured", "nominal"):
         if f"floor_{name}_ns" in values:
             floor, ratio = values[f"floor_{name}_ns"].words, values[f"of_floor_{name}"].words
-            return f"{text}: {floor} at the {name} ceiling, {ratio} of its kernel time."
+            return f"{text}: {floor} at the {name} ceiling, {ratio} of its kernel time.{_with_arithmetic(values, name)}"
     return f"{text}."
+
+
+def _with_arithmetic(values: Mapping[str, Fact], name: str) -> str:
+    """The floor of the budget, where arithmetic makes it longer than its bytes take."""
+    floor, of_bytes = values.get("floor_ns"), values[f"floor_{name}_ns"].value
+    if floor is None or float(str(floor.value)) <= MORE * float(str(of_bytes)):
+        return ""
+    return f" With arithmetic its floor is {floor.words}."
 
 
 def _needed_for(classes: pa.Table) -> str:

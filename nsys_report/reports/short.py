@@ -96,6 +96,6 @@ def first_clause(text: str, least: int = 60) -> str:
     for at, letter in enumerate(text):
         depth += {"(": 1, ")": -1}.get(letter, 0)
         outside += depth == 0
-        if depth == 0 and letter in ":;." and outside >= least and text[at + 1 : at + 2] in (" ", ""):
+        if depth == 0 and letter in ";." and outside >= least and text[at + 1 : at + 2] in (" ", ""):
             return text[:at] + "."
     return text
