@@ -10,7 +10,7 @@ from nsys_report.reports.model import Column, Notice, Part, Report, Row, Section
 from nsys_report.units import change, change_share, duration, things
 
 QUANTITIES = {
-    "step_ns": ("step", "from the start of an execution to the next of the program"),
+    "step_ns": ("mean step", "from the start of an execution to the next of the program"),
     "kernel_time_ns": ("kernel time", "sum of the kernels' durations"),
     "busy_time_ns": ("busy time", "length of the union of its activities"),
     "host_gap_ns": ("host gap", "from the end of the device's activity before to its first"),
@@ -161,7 +161,7 @@ def _parts_table(program: ProgramChange) -> Table:
     rows = [Row((part_words(p), p.group, p.before.mean, p.after.mean, p.difference)) for p in waterfall(program)]
     step = program.quantity("step_ns")
     if step is not None and step.before and step.after:
-        rows.append(Row(("step", "", step.before.mean, step.after.mean, step.difference), is_total=True))
+        rows.append(Row(("mean step", "", step.before.mean, step.after.mean, step.difference), is_total=True))
     return Table(
         f"parts:{program.name}", "From before to after", columns, tuple(rows), ("The parts add up to the difference of the mean step.",)
     )
@@ -263,8 +263,8 @@ def _others(programs: list[ProgramChange]) -> Section:
     columns = (
         Column("before", "before", "name"),
         Column("after", "after", "name"),
-        Column("step_before", "step before", "ns"),
-        Column("step_after", "step after", "ns"),
+        Column("step_before", "mean step before", "ns"),
+        Column("step_after", "mean step after", "ns"),
         Column("kernels_before", "kernel time before", "ns"),
         Column("kernels_after", "kernel time after", "ns"),
         Column("verdict", "kernel time", "text"),

@@ -1,4 +1,4 @@
-"""What a finding means on the timeline: one typical step of its program, and in it what the finding is about."""
+"""What a finding means on the timeline: the step of its program that is nearest to the typical one, and in it what the finding is about."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class FindingStrip:
-    """A typical step: when the device did anything, and what of the step a finding is about."""
+    """The step nearest to the typical one: when the device did anything, and what of the step a finding is about."""
 
     execution_id: int
     step_ns: int
@@ -97,5 +97,5 @@ def runs_of(ranges: list[tuple[Ints, Ints]], low: int, high: int) -> Runs:
 def strip_words(strip: FindingStrip) -> str:
     """The drawing in words."""
     part = sum(cells for _, cells in strip.mine) / CELLS
-    step = f"A typical step of {duration(strip.step_ns)}, execution {strip.execution_id}"
+    step = f"The step of execution {strip.execution_id}, {duration(strip.step_ns)} long and nearest to the typical one"
     return f"{step}: what the finding is about shows in {share(part)} of it."

@@ -18,7 +18,7 @@ def test_stretches() -> None:
 
 def test_words() -> None:
     said = strip_words(FindingStrip(7, 2_000_000, (), ((0, CELLS // 4),)))
-    assert said == "A typical step of 2.00 ms, execution 7: what the finding is about shows in 25.0 % of it."
+    assert said == "The step of execution 7, 2.00 ms long and nearest to the typical one: what the finding is about shows in 25.0 % of it."
 
 
 def test_a_captured_step() -> None:

@@ -114,3 +114,11 @@ def test_words_of_steps_become_words_of_executions_where_there_are_none() -> Non
     unsteady: Any = SimpleNamespace(is_steady=False)
     said = _of_executions(unsteady, "It takes 5.00 µs of each 10.4 µs step, 2 copies a step; in each step one more. Steps of others stay.")
     assert said == "It takes 5.00 µs of each 10.4 µs execution, 2 copies an execution; in each execution one more. Steps of others stay."
+
+
+def test_a_floor_that_arithmetic_raises_says_so() -> None:
+    """The products of a training step take longer than the bytes they need: the budget's floor is more than the bytes' time."""
+    (program,) = (s for s in surfaces_of_fixture("train").report.parts[0].sections if s.module is not None)
+    facts = {fact.key: fact for fact in program.facts}
+    assert float(str(facts["floor_ns"].value)) > 1.05 * float(str(facts["floor_measured_ns"].value))
+    assert any(line.endswith(f"With arithmetic its floor is {facts['floor_ns'].words}.") for line in program.lines)
