@@ -72,10 +72,18 @@ def analyze_module(module: Module, number: int, overrides: RoleOverrides | None 
         if kind.kind == "training":
             for row, phase in zip(rows, phases(analyzed, verdicts), strict=True):
                 row["phase"] = phase
-        names = name_launches(launches, verdicts, [str(row["op_name"] or "") for row in rows], [_phase(row) for row in rows])
-        for row, naming in zip(rows, names, strict=True):
-            row.update(_named(naming))
+        _add_names(launches, verdicts, rows)
     return ProgramFacts(_table(module, number, rows), kind)
+
+
+def _add_names(launches: list[Launch], verdicts: list[Verdict | None], rows: list[dict[str, object]]) -> None:
+    """What people call the instructions; where that cannot be told, classes and costs stand without names."""
+    try:
+        names = name_launches(launches, verdicts, [str(row["op_name"] or "") for row in rows], [_phase(row) for row in rows])
+    except UNFORESEEN:
+        return
+    for row, naming in zip(rows, names, strict=True):
+        row.update(_named(naming))
 
 
 def _phase(row: dict[str, object]) -> str | None:

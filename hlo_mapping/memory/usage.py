@@ -13,6 +13,7 @@ from functools import cached_property
 
 from hlo_mapping.dump.buffers import Allocation, read_buffer_assignment
 from hlo_mapping.dump.program import Program
+from hlo_mapping.errors import HloError
 from hlo_mapping.ir import Module
 from hlo_mapping.memory.liveness import Key, schedule
 
@@ -91,11 +92,15 @@ class ProgramMemory:
 
 
 def program_memory(program: Program) -> ProgramMemory | None:
-    """The memory of a program; None where the dump holds no buffer assignment or no module. DumpError if the text cannot be read."""
+    """The memory of a program; None where the dump holds no buffer assignment or no module. HloError if it cannot be read."""
     if program.module is None:
         return None
     allocations = read_buffer_assignment(program)
-    return memory_of(program.module, allocations) if allocations else None
+    try:
+        return memory_of(program.module, allocations) if allocations else None
+    except (LookupError, RecursionError, TypeError, ValueError) as error:
+        where = program.module.source or program.name
+        raise HloError(f"{where}: when its values are alive cannot be followed ({type(error).__name__}: {error})") from error
 
 
 def memory_of(module: Module, allocations: tuple[Allocation, ...]) -> ProgramMemory:

@@ -6,14 +6,12 @@ things below it. The outermost such component counts: experts and heads within a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hlo_mapping.naming.paths import Path, dotted
 
-_NUMBERED = re.compile(r"(.*?)(\d+)")
-_NUMBER = re.compile(r"\d+$")
+_DIGITS = "0123456789"
 LEAST_ALIKE = 0.5
 """Share of what lies below two numbers that must be the same for them to number layers."""
 
@@ -45,12 +43,12 @@ class Layers:
     def starred(self, path: Path) -> Path:
         """The path with a star for the number of its layer."""
         place = self._place(path)
-        return path if place < 0 else (*path[:place], _NUMBER.sub("*", path[place]), *path[place + 1 :])
+        return path if place < 0 else (*path[:place], f"{path[place].rstrip(_DIGITS)}*", *path[place + 1 :])
 
     def _place(self, path: Path) -> int:
         """Which component numbers the layer; -1 where none does."""
         for place, part in enumerate(path):
-            if (found := _NUMBERED.fullmatch(part)) and (path[:place], found[1]) in self.families:
+            if part[-1:] in _DIGITS and (path[:place], part.rstrip(_DIGITS)) in self.families:
                 return place
         return -1
 
@@ -60,8 +58,9 @@ def find_layers(paths: Iterable[Path]) -> Layers:
     below: dict[tuple[Path, str], dict[str, set[Path]]] = {}
     for path in set(paths):
         for place, part in enumerate(path):
-            if found := _NUMBERED.fullmatch(part):
-                below.setdefault((path[:place], found[1]), {}).setdefault(found[2], set()).add(path[place + 1 :])
+            stem = part.rstrip(_DIGITS)
+            if stem != part:
+                below.setdefault((path[:place], stem), {}).setdefault(part[len(stem) :], set()).add(path[place + 1 :])
     return Layers(frozenset(place for place, numbers in below.items() if _are_layers(list(numbers.values()))))
 
 

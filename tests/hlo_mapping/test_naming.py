@@ -126,3 +126,13 @@ def test_gradients_and_updates_are_called_after_their_parameter() -> None:
     updates = {r["label"] for r in rows if r["class_detail"] == "optimizer"}
     assert updates == {f"dense_{i}" for i in range(4)}
     assert {r["label"] for r in rows if r["class_detail"] == "gradient" and r["flops"]} == {f"dense_{i}" for i in range(4)}
+
+
+def test_a_program_that_cannot_be_named_keeps_its_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise KeyError("no such place")
+
+    monkeypatch.setattr("hlo_mapping.facts.name_launches", fails)
+    rows = module_facts(parse_module(TWO_LAYERS), 1).to_pylist()
+    assert {r["label"] for r in rows} == {None}
+    assert sum(r["kernel_class"] == "weights" for r in rows) == 3
