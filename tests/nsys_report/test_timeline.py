@@ -12,6 +12,7 @@ import pytest
 
 from nsys_report.intervals import length
 from nsys_report.notebook import analyze
+from nsys_report.reports.budget_page import CATEGORIES
 from nsys_report.reports.html.content import Content, build_page
 from nsys_report.reports.html.timeline import timeline_data
 from nsys_report.reports.timeline.build import step_timeline
@@ -125,7 +126,7 @@ def test_the_page_holds_as_many_marks_as_the_timeline() -> None:
     assert sum(len(row["start"]) for row in data["rows"]) == len(timeline("decode"))
     first = data["rows"][0]
     assert np.cumsum(first["start"]).tolist() == timeline("decode").rows[0].start_ns.tolist()
-    assert next(pick["name"] for pick in data["picks"]).endswith("(typical step)")
+    assert next(pick["name"] for pick in data["picks"]).endswith("(step of median length)")
 
 
 def test_a_page_without_captures_has_no_timeline() -> None:
@@ -152,7 +153,7 @@ def test_the_programs_own_ranges_are_read_where_there_are_few(tmp_path: Path) ->
     assert row.kind == "range" and row.duration_ns[at] == end - start + 20 and made.looks[row.look[at]].color == "h-own"
 
 
-def test_the_typical_step_comes_first_with_what_the_host_does_in_it() -> None:
+def test_the_step_of_median_length_comes_first_with_what_the_host_does_in_it() -> None:
     made = timeline("decode")
     (row,) = [row for row in made.rows if row.group == GROUP]
     phases = [r for r in analyzed("decode").results.host_phases.to_pylist() if r["hlo_module"] == "jit_decode_step"]
@@ -162,3 +163,9 @@ def test_the_typical_step_comes_first_with_what_the_host_does_in_it() -> None:
     one = runs.id.tolist().index(made.steps[0].execution_id)
     assert row.start_ns[0] + made.origin_ns >= runs.end[one]
     assert row.start_ns[-1] + row.duration_ns[-1] + made.origin_ns in runs.start
+
+
+def test_idle_time_is_called_as_the_budget_calls_it() -> None:
+    looks = [timeline("decode").looks[i] for row in timeline("decode").rows if row.kind == "idle" for i in np.unique(row.look).tolist()]
+    assert {"waiting for the host", "launching"} <= {look.label for look in looks} <= set(CATEGORIES.values())
+    assert "other host code" in {look.name for look in looks}

@@ -31,13 +31,13 @@ class Chosen:
     role: str
 
 
-TYPICAL = "typical step"
+TYPICAL = "step of median length"
 """Role of the execution whose step, to the next one's start, has the median length."""
 
 
 def choose(joined: Joined, rows: Ints, typical: int | None = None) -> list[Chosen]:
-    """Of a program's complete executions (rows in order of start): the median, the slowest, the first, the one with the typical step, then
-    the others, spread evenly."""
+    """Of a program's complete executions (rows in order of start): the median, the slowest, the first, the one whose step has the median
+    length, then the others, spread evenly."""
     if not len(rows):
         return []
     table = joined.executions.take(pa.array(rows))
@@ -53,7 +53,7 @@ def choose(joined: Joined, rows: Ints, typical: int | None = None) -> list[Chose
 
 
 def not_typical(one: Chosen | Timeline) -> bool:
-    """Sorts the one with the typical step before all others."""
+    """Sorts the one whose step has the median length before all others."""
     return TYPICAL not in one.role
 
 

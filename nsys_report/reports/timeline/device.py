@@ -12,7 +12,7 @@ from nsys_report.analysis.arrays.groups import distinct_rows
 from nsys_report.analysis.idle.causes import CAUSES
 from nsys_report.intervals import Ranges
 from nsys_report.reports.arrays import NONE, codes, ints
-from nsys_report.reports.budget_page import CATEGORIES
+from nsys_report.reports.budget_page import CATEGORIES, PARTS_IN_WORDS
 from nsys_report.reports.lanes import lanes
 from nsys_report.reports.timeline.looks import Looks, ProgramKey
 from nsys_report.reports.timeline.model import Ints, Look, MarkRow
@@ -114,15 +114,15 @@ def _origin(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def idle_row(view: View, idle: IdleTime, shown: Ranges, looks: Looks) -> MarkRow | None:
-    """Every idle stretch of a device by its cause."""
+    """Every idle stretch of a device by its cause, called as the budget calls its parts."""
     parts = []
     for cause, ranges in zip(CAUSES, idle.by_cause, strict=True):
         at = overlapping(ranges.starts, ranges.ends, shown)
         if len(at):
             label = CATEGORIES[cause.category]
-            look = looks.number(
-                Look(cause.key.replace("_", " "), f"b-{cause.category}", facts=(("budget", label), ("idle because", cause.about)))
-            )
+            name = PARTS_IN_WORDS.get(cause.key, cause.key.replace("_", " "))
+            facts = (("of the budget", label), ("idle because", cause.about))
+            look = looks.number(Look(name, f"b-{cause.category}", label=label, facts=facts))
             parts.append((ranges.starts[at], ranges.ends[at], np.full(len(at), look)))
     if not parts:
         return None

@@ -84,7 +84,7 @@ class StepTimeline:
     looks: tuple[Look, ...] = field(repr=False)
     strips: tuple[Strip, ...] = field(repr=False)
     steps: tuple[StepView, ...] = ()
-    """Of each program a typical one, the median one by kernel time, the slowest and the first."""
+    """Of each program the one of median length, the median one by kernel time, the slowest and the first."""
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""What the host does in one typical step of each program, in words, where it did it."""
+"""What the host does in one step of median length of each program, in words, where it did it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nsys_report.reports.timeline.model import Look, MarkRow
 if TYPE_CHECKING:
     from nsys_report.session import Session
 
-GROUP = "the host in a typical step, in words"
+GROUP = "the host in a step of median length, in words"
 COLORS = {"fetch": "b-copies", "upload": "b-copies", "program": "b-other_executions", "launch": "b-launch"}
 """Of phases that are no work of the host alone the part of the budget that they are nearest to."""
 
