@@ -16,6 +16,8 @@ INDEX_TYPES = frozenset({"pred", "s16", "s32", "s64", "u16", "u32", "u64"})
 """Element types of tokens, positions, tables, keys and masks; weights packed into 32-bit words are told apart by their use."""
 HOST_MEMORY = 5
 """The memory space, S(5) in a layout, of buffers in pinned host memory (xla/layout.h, Layout::kHostMemorySpace)."""
+MOST_ELEMENTS = 2**60
+"""No array has as many: a million terabytes at a byte each."""
 DATALESS = frozenset({"token", "opaque"})
 """Element types that hold no data."""
 
@@ -59,8 +61,12 @@ class Shape:
 
     @property
     def element_count(self) -> int:
-        """Elements of an array (1 for a scalar; the bounds of dynamic dimensions count); 0 for tuples, tokens and opaque values."""
-        return math.prod(self.dimensions) if self.element_type in ELEMENT_BITS and -1 not in self.dimensions else 0
+        """Elements of an array (1 for a scalar; the bounds of dynamic dimensions count); 0 for tuples, tokens and opaque values, and for
+        more than any memory holds, as a damaged text may say."""
+        if self.element_type not in ELEMENT_BITS or -1 in self.dimensions:
+            return 0
+        count = math.prod(self.dimensions)
+        return count if count < MOST_ELEMENTS else 0
 
     @property
     def byte_size(self) -> int:
@@ -88,7 +94,10 @@ class Shape:
     @property
     def has_known_size(self) -> bool:
         """Whether `byte_size` is the truth: every leaf has a known element type and bounded dimensions (or holds no data)."""
-        sized = (leaf.element_type in ELEMENT_BITS and -1 not in leaf.dimensions for leaf in self.leaves)
+        sized = (
+            leaf.element_type in ELEMENT_BITS and -1 not in leaf.dimensions and math.prod(leaf.dimensions) < MOST_ELEMENTS
+            for leaf in self.leaves
+        )
         return all(known or leaf.element_type in DATALESS for known, leaf in zip(sized, self.leaves, strict=True))
 
     def text(self, layouts: bool = True) -> str:

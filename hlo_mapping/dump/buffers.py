@@ -9,6 +9,7 @@ from hlo_mapping.dump import files
 from hlo_mapping.dump.program import Program
 from hlo_mapping.text.attributes import integers
 
+_MOST_BYTES = 2**60
 _ALLOCATION = re.compile(r"allocation (\d+): size (\d+)(?P<traits>.*?):?\s*")
 _PARAMETER = re.compile(r"\bparameter (\d+), shape \|(.*?)\| at ShapeIndex \{([\d,\s]*)\}")
 _OUTPUT = re.compile(r"\boutput shape is \|(.*?)\|")
@@ -57,7 +58,10 @@ def read_buffer_assignment(program: Program) -> tuple[Allocation, ...]:
 
 
 def parse_buffer_assignment(text: str) -> tuple[Allocation, ...]:
-    """The allocations in the text of a buffer assignment; the live ranges that older dumps append are left out."""
+    """The allocations in the text of a buffer assignment; the live ranges that older dumps append are left out.
+
+    () where a size is larger than any memory, as in a damaged text: sums of the others would be false.
+    """
     allocations: list[Allocation] = []
     heading: re.Match[str] | None = None
     values: list[BufferValue] = []
@@ -70,7 +74,8 @@ def parse_buffer_assignment(text: str) -> tuple[Allocation, ...]:
         elif heading is not None:
             break
     allocations.extend(_finish(heading, values))
-    return tuple(allocations)
+    figures = (figure for a in allocations for figure in (a.size, *(number for v in a.values for number in (v.size, v.offset))))
+    return tuple(allocations) if max(figures, default=0) < _MOST_BYTES else ()
 
 
 def _finish(heading: re.Match[str] | None, values: list[BufferValue]) -> list[Allocation]:

@@ -113,6 +113,8 @@ def _step_line(step: Record | None) -> str:
         text += f" and makes {things(step['tokens_per_execution'], 'token')}: {rate(step['tokens_per_s'])} a second"
         if step["floor_tokens_per_s"]:
             text += f"; its floor would give {rate(step['floor_tokens_per_s'])}"
+    if not step["typical_ns"]:  # all at one instant, as only damaged times are
+        return f"{text}."
     return f"{text}; the GPU is idle for {duration(step['idle_ns'])} of it, {share(step['idle_ns'] / step['typical_ns'])}."
 
 

@@ -60,3 +60,10 @@ Used values:
 def test_a_dump_without_buffer_assignment() -> None:
     assert read_buffer_assignment(index_dump(DIALECTS / "layers-0.9.2").load(1347)) == ()
     assert parse_buffer_assignment("") == ()
+
+
+def test_a_size_beyond_any_memory_makes_the_whole_unknown() -> None:
+    """A digit too many in a damaged text: sums of the other allocations would be false."""
+    text = "BufferAssignment:\nallocation 0: size 64, parameter 0, shape |f32[16]| at ShapeIndex {}:\nallocation 1: size 1END\n"
+    assert [a.size for a in parse_buffer_assignment(text.replace("END", ""))] == [64, 1]
+    assert parse_buffer_assignment(text.replace("END", "0" * 22)) == ()

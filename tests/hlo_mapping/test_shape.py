@@ -110,3 +110,10 @@ def test_wrong_shapes(text: str, message: str, column: int) -> None:
     assert message in str(raised.value)
     assert raised.value.location == f"s.txt:1:{column}"
     assert parse_optional_shape(text) is None
+
+
+def test_an_array_larger_than_any_memory_is_of_unknown_size() -> None:
+    """As a damaged text says; below that, sizes count."""
+    absurd, large = parse_shape("f32[9223372036854775807,4]"), parse_shape("f32[1048576,1048576]")
+    assert (absurd.element_count, absurd.byte_size, absurd.has_known_size) == (0, 0, False)
+    assert (large.element_count, large.byte_size, large.has_known_size) == (2**40, 2**42, True)
