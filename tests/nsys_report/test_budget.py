@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hlo_mapping.program_kind import Kind, ProgramKind
 from nsys_report.analysis import find_ceilings
 from nsys_report.analysis.arrays.view import View, make_view
 from nsys_report.analysis.budget.parts import Budget, budget
@@ -278,6 +281,15 @@ def test_tables_and_tokens() -> None:
     host = next(r for r in rows if r["part"] == "host_work")
     assert host["share"] == 1300 / 4000
     assert round(host["tokens_per_s_gain"]) == round(2e9 / 2700 - 5e5)
+
+
+@pytest.mark.parametrize(("kind", "made_tokens"), [("decoding", 2.0), ("training", None), ("other", None)])
+def test_only_programs_that_serve_make_tokens(kind: Kind, made_tokens: float | None) -> None:
+    joined_steps = two_steps()
+    number = next(n for n in joined_steps.executions["program_id"].to_pylist() if n is not None)
+    view = make_view(replace(joined_steps, kinds={number: ProgramKind(kind, 0.9)}))
+    costs = costs_of(view)
+    assert tokens_per_execution(view, costs, alike(view, costs), weight_types(view.joined)) == [made_tokens]
 
 
 _ROWS = st.lists(
