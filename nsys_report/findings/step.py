@@ -228,10 +228,6 @@ class Context:
         """The loop that a program spends most of its kernel time in (schema loops.LOOPS); None where there is none."""
         return next(iter(_rows_of(self.view, self.results.loops, step.key)), None)
 
-    def loop_idle(self, step: Step) -> dict[tuple[str, str], float]:
-        """Idle time within that loop by row of the budget, in an execution on average, ns."""
-        return {(row["category"], row["part"]): row["idle_ns"] for row in _rows_of(self.view, self.results.loop_idle, step.key)}
-
     def in_step(self, step: Step) -> Flags:
         """The activities of a program's complete executions."""
         module = np.append(self.view.executions.module, -1)

@@ -39,7 +39,7 @@ def launched_iterations(context: Context, step: Step) -> Iterator[Finding]:
         f"{things(round(launches), 'graph')}, and is not ahead of the device.",
         remedy=_remedy(step, loop),
         confidence="likely",
-        basis="Idle time within the loop while graphs are launched, less what the tracing of their nodes takes, of which a longer body "
+        basis="Idle time within executions while graphs are launched, less what the tracing of their nodes takes, of which a longer body "
         f"leaves one part in {count(round(threshold('loops', 'unrolled')))}",
         claims=claims,
         gain_ns=idle * (1 - 1 / threshold("loops", "unrolled")),
