@@ -47,7 +47,7 @@ class Selection:
             predictions = predict(results, predictions.scenarios) if predictions is not None else None
             joined = replace(joined, executions=kept, activities=_activities_of(joined, kept))
         if self.classes:
-            named = {name: _with_classes(getattr(results, name), self.classes) for name in ("classes", "details", "instructions")}
+            named = {name: _with_classes(getattr(results, name), self.classes) for name in ("classes", "details", "instructions", "work")}
             results = replace(results, **named)
         causes = self._findings(analysis, joined) if causes is None else causes
         numbers = tuple(sorted(self.executions))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import fsum
 from typing import TYPE_CHECKING, Any
 
 from nsys_report.analysis.rollup.dimensions import DIMENSIONS
@@ -75,7 +76,7 @@ def _marks(row: Record) -> tuple[Mark, ...]:
 def _total(rows: pa.Table) -> dict[str, Any]:
     """All of the program; bytes and roofs where they are known of everything."""
     total: dict[str, Any] = {name: [v for v in rows[name].to_pylist() if v is not None] for name in SUMMED}
-    whole = {name: sum(values) if len(values) == len(rows) else None for name, values in total.items()}
+    whole = {name: fsum(values) if len(values) == len(rows) else None for name, values in total.items()}
     known = (whole["time_ns"] or 0.0) - (whole["unknown_ns"] or 0.0)
     of_roof = whole["roof_ns"] / known if whole["roof_ns"] is not None and known else None
-    return {**whole, "group": "all", "time_share": 1.0, "share_of_roof": of_roof}
+    return {**whole, "group": "all", "share_of_roof": of_roof}

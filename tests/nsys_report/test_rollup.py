@@ -18,6 +18,7 @@ from nsys_report.analysis.roofline.ceilings import find_ceilings
 from nsys_report.cli.options import ROLLUPS
 from nsys_report.errors import UsageError
 from nsys_report.notebook import Analysis, analyze
+from nsys_report.selection import Selection
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,8 @@ def row(name: str | None, time: float, **more: Any) -> dict[str, Any]:
 
 
 def work(*rows: dict[str, Any]) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), WORK)
+    whole = sum(r["time_ns"] for r in rows)
+    return pa.Table.from_pylist([{**r, "time_share": r["time_ns"] / whole} for r in rows], WORK)
 
 
 LAYERS = work(
@@ -144,3 +146,12 @@ def test_words(decode: Analysis) -> None:
     with pytest.raises(UsageError, match="no roll-up by 'line'") as raised:
         decode.rollup("line")
     assert "source" in raised.value.hint
+
+
+def test_a_class_alone_keeps_its_share_of_the_program(decode: Analysis) -> None:
+    """Narrowed to the weights, the roll-up holds nothing else, and shares are of the program still."""
+    narrowed = Selection(modules=("jit_decode_step",), classes=("weights",)).narrow(decode)
+    rows = narrowed.rollup("class")
+    assert {group.partition(":")[0] for group in rows["group"]} == {"weights"}
+    known = decode.classes[(decode.classes["hlo_module"] == "jit_decode_step") & (decode.classes["kernel_class"] == "weights")]
+    assert rows["time_share"].sum() == pytest.approx(known["time_share"].iloc[0], abs=0.005)

@@ -64,12 +64,11 @@ def rollup_table(work: pa.Table, by: str, ceilings: Ceilings, *, nested: bool = 
     """
     found: list[dict[str, object]] = []
     for mine in by_program(work):
-        whole = fsum(row["time_ns"] for row in mine)
         for node, depth in walk(tree(mine, by, nested=nested)):
-            found.append(_row(node, depth, whole, ceilings))
+            found.append(_row(node, depth, ceilings))
             if nested and not node.groups:
                 singles = (Node(str(r["label"] or r["hlo_instruction"]), node.path, (r,)) for r in node.rows if r["hlo_instruction"])
-                found += [_row(one, depth + 1, whole, ceilings) | {"hlo_instruction": one.rows[0]["hlo_instruction"]} for one in singles]
+                found += [_row(one, depth + 1, ceilings) | {"hlo_instruction": one.rows[0]["hlo_instruction"]} for one in singles]
     return pa.Table.from_pylist(found, ROLLUP)
 
 
@@ -119,7 +118,7 @@ def walk(nodes: tuple[Node, ...], depth: int = 0) -> Iterator[tuple[Node, int]]:
         yield from walk(node.groups, depth + 1)
 
 
-def _row(node: Node, depth: int, whole: float, ceilings: Ceilings) -> dict[str, object]:
+def _row(node: Node, depth: int, ceilings: Ceilings) -> dict[str, object]:
     first = node.rows[0]
     time, launches = node.time_ns, fsum(row["launches"] for row in node.rows)
     moved, floor, roof = (_sum(node, name) for name in ("bytes_accessed", "floor_ns", "roof_ns"))
@@ -136,7 +135,7 @@ def _row(node: Node, depth: int, whole: float, ceilings: Ceilings) -> dict[str, 
         "instructions": sum(row["hlo_instruction"] is not None for row in node.rows),
         "launches": launches,
         "time_ns": time,
-        "time_share": time / whole if whole else None,
+        "time_share": _sum(node, "time_share"),
         "each_ns": time / launches if launches else None,
         "bytes_accessed": moved,
         "floor_ns": floor,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hlo_mapping import FACTS, WORD, column
 from nsys_report.analysis.arrays.schemas import MODULE_KEY
-from nsys_report.analysis.arrays.tables import Column, module_columns, table, word_column
+from nsys_report.analysis.arrays.tables import Column, divide, module_columns, table, word_column
 from nsys_report.analysis.arrays.view import Flags, Ints, View, coded, work_by_module
 from nsys_report.analysis.roofline.ceilings import Ceilings
 from nsys_report.analysis.roofline.compute import compute_time
@@ -27,6 +27,7 @@ WORK = pa.schema(
         column("kernel_name", WORD, "name of one of its kernels"),
         column("launches", pa.float64(), "kernels and own copies in a typical step"),
         column("time_ns", pa.float64(), "their time in a typical step: mean over the middle half of steps, as in the budget"),
+        column("time_share", pa.float64(), "that as a share of the program's, 0 to 1"),
         column("bytes_accessed", pa.float64(), "bytes they must move at least; null where unknown"),
         column("floor_ns", pa.float64(), "the least time of what cannot be done without, as in the budget; null where unknown"),
         column("roof_ns", pa.float64(), "their least time: bytes or arithmetic at the ceiling; null where unknown"),
@@ -65,6 +66,7 @@ def _of_module(view: View, costs: Costs, typical: Flags, ceilings: Ceilings, per
         **module_columns([view.modules[module]] * len(instructions)),
         "launches": sums(count),
         "time_ns": sums(time),
+        "time_share": divide(sums(time), float(time.sum())),
         "bytes_accessed": np.where(sums(known) > 0, sums(moved), np.nan),
         "known_ns": np.zeros(len(instructions)),
         "kernel_name": _kernel_names(view, rows, group[of_row], len(instructions)),
