@@ -28,42 +28,74 @@ Paths = str | Path | Sequence[str | Path]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ranks:
-    """The ranks of a run, shown by Jupyter. Its tables are pandas frames; what is missing in them is unknown, never 0."""
+    """The ranks of a run, shown by Jupyter. Its tables are pandas frames; what is missing in them is unknown, never 0.
+
+    >>> nsys_report.analyze_ranks(["rank_0/capture.sqlite", "rank_1/capture.sqlite"], ["rank_0/xla_dump", "rank_1/xla_dump"])
+    <Ranks: 42 collectives of 6 steps ...>
+    """
 
     run: Run
 
     @property
     def ranks(self) -> pd.DataFrame:
-        """A row a rank: its clock, how long it was busy and waited, in how many steps it was late."""
+        """A row a rank: its clock, how long it was busy and waited, in how many steps it was late.
+
+        >>> r.ranks["steps_late"].to_list()
+        [0, 2]
+        """
         return self._frame("ranks")
 
     @property
     def late(self) -> pd.DataFrame:
-        """A row for each rank that comes late: in how many steps, by how much, why."""
+        """A row for each rank that comes late: in how many steps, by how much, why.
+
+        >>> r.late["rank"].to_list()
+        [1]
+        """
         return self._frame("late")
 
     @property
     def arrivals(self) -> pd.DataFrame:
-        """A row for each rank at each collective: when it came after the first, how long it waited."""
+        """A row for each rank at each collective: when it came after the first, how long it waited.
+
+        >>> len(r.arrivals)
+        84
+        """
         return self._frame("arrivals")
 
     @property
     def collectives(self) -> pd.DataFrame:
-        """A row a collective: its bytes, time, waiting, exposed time and bandwidths."""
+        """A row a collective: its bytes, time, waiting, exposed time and bandwidths.
+
+        >>> len(r.collectives)
+        7
+        """
         return self._frame("collectives")
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What costs the run time: late ranks first, then how collectives were combined."""
+        """What costs the run time: late ranks first, then how collectives were combined.
+
+        >>> r.findings[0].title
+        'Rank 1 ...'
+        """
         return (*run_findings(self.run), *combining_findings(self.run))
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """The captures that could not be read."""
+        """The captures that could not be read.
+
+        >>> r.failures
+        ()
+        """
         return self.run.failures
 
     def section(self) -> Section:
-        """The section `ranks` of the report."""
+        """The section `ranks` of the report.
+
+        >>> r.section().title
+        'Ranks'
+        """
         return ranks_section(self.run)
 
     def _frame(self, key: str) -> pd.DataFrame:
@@ -90,6 +122,9 @@ def analyze_ranks(captures: Paths, xla_dump: Paths | None = None, *, jobs: int =
     all, one for each, or a pattern. They are read by so many processes, or on the Dask cluster of a scheduler.
 
     A capture that cannot be read is among `failures`. Raises InputError where none can, UsageError for paths that do not go together.
+
+    >>> nsys_report.analyze_ranks("rank_{rank}/capture.sqlite", "rank_{rank}/xla_dump").ranks["rank"].to_list()
+    [0, 1]
     """
     paths = in_order(expanded([Path(p) for p in _several(captures)]))
     dumps = dumps_for(paths, [Path(p) for p in _several(xla_dump)] if xla_dump is not None else [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import functools
 import inspect
 import os
 from collections.abc import Iterator
@@ -30,14 +31,22 @@ def members() -> Iterator[tuple[str, str]]:
 DOCSTRINGS = dict(members())
 
 
+@functools.cache
+def ranks() -> nsys_report.Ranks:
+    folders = [FIXTURES / "ranks" / name for name in ("rank_0", "rank_1")]
+    return nsys_report.analyze_ranks([f / "capture.sqlite" for f in folders], [f / "xla_dump" for f in folders])
+
+
 @pytest.mark.parametrize("name", DOCSTRINGS)
 def test_a_public_name_has_an_example_that_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for file in ("capture.sqlite", "xla_dump"):
-        (tmp_path / file).symlink_to(FIXTURES / "decode" / file)
+    for file in ("decode/capture.sqlite", "decode/xla_dump", "ranks/rank_0", "ranks/rank_1"):
+        (tmp_path / file.split("/")[1]).symlink_to(FIXTURES / file)
     monkeypatch.chdir(tmp_path)
     given = {"nsys_report": nsys_report, "a": analyzed("decode")}
     if name.startswith("Diff."):
         given["d"] = nsys_report.diff(analyzed("decode"), analyzed("decode"))
+    if name.startswith("Ranks."):
+        given["r"] = ranks()
     test = doctest.DocTestParser().get_doctest(DOCSTRINGS[name], given, name, None, None)
     assert test.examples, f"{name} shows no example"
     said: list[str] = []

@@ -96,3 +96,15 @@ def test_a_timeline_stands_in_a_frame_that_runs_its_own_scripts_alone() -> None:
     assert "stream" in analyzed("torch_mlp").timeline().html
     with pytest.raises(UsageError, match="no execution 999"):
         analyzed("decode").timeline(999)
+
+
+@pytest.mark.parametrize("name", ["jit_prefill_chunk", "jit_decode_step"])
+def test_every_surface_takes_a_program_or_an_execution_alone(name: str, tmp_path: Path) -> None:
+    """Narrowed sessions keep the view of the whole capture: rows of the one are not rows of the other."""
+    program = analyzed("serve").module(name)
+    number = int(program.executions["execution_id"].iloc[-1])
+    assert f"Execution {number} of {name}" in program.timeline(number).html
+    assert title(program.plot.timeline()).startswith("Execution ")
+    for narrowed in (program, analyzed("serve").execution(number)):
+        assert narrowed.to_html().startswith("<!doctype html>")
+        assert narrowed.save(tmp_path / f"{name}.pftrace").stat().st_size > 10_000

@@ -37,7 +37,7 @@ class Counter:
 def counters(session: Session, before_group: str = "") -> tuple[Counter, ...]:
     """Of each device its load, percent, and the bandwidth that the bytes of its kernels imply, GB/s, in bins of equal length."""
     view = session.results.view
-    table = session.joined.complete()
+    table = view.joined.complete()
     known = ints(table, "bytes_accessed")
     made = []
     for device in range(len(view.devices)):

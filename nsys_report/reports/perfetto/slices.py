@@ -158,7 +158,7 @@ class _Launches:
     """The first activity of each call that launched something, found again among the marks by their times."""
 
     def __init__(self, session: Session) -> None:
-        table = session.joined.activities
+        table = session.results.view.joined.activities
         start, begin, end = (ints(table, name) for name in ("start_ns", "launch_start_ns", "launch_end_ns"))
         known = np.flatnonzero(begin >= 0)
         _, first = np.unique(begin[known], return_index=True)

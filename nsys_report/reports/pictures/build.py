@@ -102,7 +102,11 @@ def chosen_executions(session: Session, record: Record) -> list[Chosen]:
     view = session.results.view
     key = ModuleKey(record["hlo_module"], record["program_id"])
     pair = typical_pair(view, view.modules.index(key)) if key in view.modules else None
-    return choose(session.joined, rows_of(session.joined.executions, record), pair[0] if pair is not None else None)
+    rows = rows_of(session.joined.executions, record)
+    if pair is None:
+        return choose(session.joined, rows)
+    typical = np.flatnonzero(ints(session.joined.executions, "execution_id") == view.executions.id[pair[0]])  # none where it is left out
+    return choose(session.joined, rows, int(typical[0]) if len(typical) else None)
 
 
 def rows_of(executions: pa.Table, record: Record) -> Ints:

@@ -30,12 +30,13 @@ def step_timeline(session: Session, programs: Programs, steps: Sequence[Sequence
     """The timeline of one capture; None where nothing ran on a device.
 
     `programs` names the sections of programs; `steps` holds for each program the executions worth showing (rows of the executions table),
-    the most important first. Of a longer capture those are shown as far as `most` marks allow.
+    the most important first. Of a longer capture those are shown as far as `most` marks allow. What a session was narrowed to decides on
+    these, and what runs around them is there too.
     """
     view = session.results.view
     if not len(view.start):
         return None
-    span = _span(session)
+    span, steps = _span(session), [_rows_of_view(session, rows) for rows in steps]
     shown = windows(_starts(session), span, in_turns(_steps(view, rows) for rows in steps if len(rows)), int(most * ROOM))
     looks = Looks()
     phases = list(phase_rows(session, programs, looks))
@@ -44,7 +45,7 @@ def step_timeline(session: Session, programs: Programs, steps: Sequence[Sequence
     about = _instructions(session)
     for device in range(len(view.devices)):
         rows += block_rows(view, device, session.results.block_spans, shown, looks)
-        rows += stream_rows(session.joined, view, device, shown, looks, programs, about)
+        rows += stream_rows(view.joined, view, device, shown, looks, programs, about)
         idle = idle_row(view, session.results.idle[device], shown, looks)
         rows += [idle] if idle is not None else []
     rows, left_out = _longest(rows, most)
@@ -59,6 +60,13 @@ def step_timeline(session: Session, programs: Programs, steps: Sequence[Sequence
         strips=strips(view, session.results.idle, span, max(MOST_BINS // max(len(view.devices), 1), 100)),
         notes=(*notes, *left_out, *_held(session, shown, span)),
     )
+
+
+def _rows_of_view(session: Session, rows: Sequence[int]) -> list[int]:
+    """Rows of the session's executions as rows of its view, which has all of the capture's where the session was narrowed."""
+    ids = session.joined.executions["execution_id"].to_pylist()
+    place = {number: row for row, number in enumerate(session.results.view.executions.id.tolist())}
+    return [place[ids[row]] for row in rows if ids[row] in place]
 
 
 ROOM = 0.9
