@@ -118,3 +118,12 @@ def test_csv_cannot_be_written_into_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot write"):
         write_csv(report(), tmp_path / "file")
+
+
+def test_a_page_that_would_be_too_long_loses_rows_and_then_its_end_and_stays_well_formed() -> None:
+    names = tuple(f"fusion_of_a_long_name_{n}" for n in range(4000))
+    one = render(report(names=names, lead=4000))
+    assert len(one) <= 65_000 and "3,992 more of 4,000 rows" in one and "fusion_of_a_long_name_7" in one
+    many = render(Report(report(names=names[:20]).parts * 200))
+    assert len(many) <= 65_000 and many.count("<details>") == many.count("</details>") > 0
+    assert many.endswith("`--html FILE` holds all of it.</sub>\n")
