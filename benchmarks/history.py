@@ -17,11 +17,12 @@ FILE = Path(__file__).parent / "history.jsonl"
 
 
 def append(figures: Mapping[str, Any], file: Path = FILE) -> dict[str, Any]:
-    """Adds a run to the file: its figures with the commit, the day and the machine's processors."""
+    """Adds a run to the file: its figures with the commit, the day, the machine's processors and how busy others keep them."""
     record = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "commit": _commit(),
         "processors": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),
         "machine": platform.machine(),
         "python": platform.python_version(),
         **figures,
