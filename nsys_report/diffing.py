@@ -85,7 +85,7 @@ class Diff:
         """The comparison as sections and tables, `top` rows of long tables on short pages.
 
         >>> d.report().parts[0].headline
-        'jit_decode_step: kernel time same (±0 ns, ±0.0 %), step same (±0 ns, ±0.0 %)'
+        'jit_decode_step: kernel time same ...'
         """
         return build_diff_report(self.comparison, MADE_BY, top)
 
@@ -127,7 +127,7 @@ def diff(
     are the shares by which runs of one program are taken to differ where a side has one capture. Raises what `analyze` raises.
 
     >>> nsys_report.diff("capture.sqlite", "capture.sqlite", before_dump="xla_dump", after_dump="xla_dump")
-    <Diff: jit_decode_step: kernel time same (±0 ns, ±0.0 %), step same (±0 ns, ±0.0 %)>
+    <Diff: jit_decode_step: kernel time same ...>
     """
     sides = [_analyses(side, dump) for side, dump in ((before, before_dump), (after, after_dump))]
     given = {"kernel": kernel_noise, "host": host_noise}
