@@ -141,7 +141,7 @@ def test_samples_of_a_capture_are_read_and_shown(tmp_path: Path, capfd: pytest.C
     assert run(["report", str(path), "--xla-dump", str(TRAIN / "xla_dump"), "--ncu", str(NCU)]) == 0
     out = capfd.readouterr().out
     assert "SAMPLED TRAFFIC" in out and "every 10.0 µs" in out and "32 of 32 launches that ncu profiled" in out
-    assert run(["report", str(path), str(path), "--ncu", str(NCU)]) == 2
+    assert run(["report", str(path), str(TRAIN / "capture.sqlite"), "--ncu", str(NCU)]) == 2
 
 
 def test_nothing_is_said_where_nothing_was_counted(train: Analysis) -> None:
