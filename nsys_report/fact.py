@@ -21,6 +21,6 @@ class Fact:
             raise ValueError(f"fact {self.key} has the unknown unit {self.unit!r}")
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The value with its whole unit; unknown is a dash."""
         return phrase(self.unit, self.value)

@@ -33,7 +33,7 @@ class Nsys:
     version: tuple[int, int, int]
 
     @property
-    def words(self) -> str:
+    def name_and_version(self) -> str:
         return f"nsys {'.'.join(map(str, self.version))}" if any(self.version) else "nsys of an unknown version"
 
     def limits(self) -> list[str]:

@@ -60,7 +60,7 @@ class Plots:
         return timeline_figure(_there(pictures.stretch, "the capture holds no GPU activity"))
 
     def timeline(self, execution: int | None = None, module: str | None = None) -> Figure:
-        """One execution by stream, coloured by class: that with this id, else the median one of the program."""
+        """One execution by stream, colored by class: that with this id, else the median one of the program."""
         from nsys_report.reports.figures.times import timeline_figure
 
         if execution is None:

@@ -52,7 +52,7 @@ class Selection:
         causes = self._findings(analysis, joined) if causes is None else causes
         numbers = tuple(sorted(self.executions))
         counters = analysis.counters.of(_programs(joined)) if analysis.counters is not None else None
-        narrowed = replace(analysis, chosen=numbers, narrowed=self.words(), counters=counters)
+        narrowed = replace(analysis, chosen=numbers, narrowed=self.description(), counters=counters)
         return replace(narrowed, joined=joined, results=results, predictions=predictions, causes=causes)
 
     def _findings(self, analysis: Session, joined: Joined) -> tuple[Finding, ...]:
@@ -63,7 +63,7 @@ class Selection:
             return analysis.causes
         return find(analysis.joined, analysis.results, analysis.health, _programs(joined))
 
-    def words(self) -> str:
+    def description(self) -> str:
         """The selection as a sentence part."""
         parts = (("program", self.modules), ("execution", self.executions), ("class", self.classes))
         return "; ".join(f"{name} {', '.join(map(str, values))}" for name, values in parts if values)

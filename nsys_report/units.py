@@ -86,7 +86,7 @@ def yes_no(value: Value) -> str:
 class Unit:
     """How values of one unit are written; `heading` is the part of the unit that stands in the heading and not in the cell."""
 
-    words: Callable[..., str]
+    text: Callable[..., str]
     heading: str = ""
     is_number: bool = True
 
@@ -117,15 +117,15 @@ UNITS: dict[str, Unit] = {
 """Every unit a column or fact of a report can have. `number` is an id, `rate` a number a second whose name says so."""
 
 
-def words(unit: str, value: Value) -> str:
+def cell_text(unit: str, value: Value) -> str:
     """A value in words, as every page shows it; unknown is a dash. Raises KeyError for a unit that is not in UNITS."""
-    return UNKNOWN if value is None else visible(UNITS[unit].words(value))
+    return UNKNOWN if value is None else visible(UNITS[unit].text(value))
 
 
 def phrase(unit: str, value: Value) -> str:
     """A value in words with its whole unit, for sentences and headers."""
     heading = UNITS[unit].heading
-    return words(unit, value) + (f" {heading}" if heading and value is not None else "")
+    return cell_text(unit, value) + (f" {heading}" if heading and value is not None else "")
 
 
 _HIDDEN = {

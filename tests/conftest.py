@@ -23,7 +23,7 @@ CAPTURES = tuple(sorted(path.parent.name for path in FIXTURES.glob("*/capture.sq
 
 @pytest.fixture(autouse=True)
 def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """80 columns, no colour, UTC: what a test sees does not depend on who runs it."""
+    """80 columns, no color, UTC: what a test sees does not depend on who runs it."""
     for name, value in {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb", "TZ": "UTC", "LC_ALL": "C.UTF-8"}.items():
         monkeypatch.setenv(name, value)
     for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS", "NSYS_REPORT_DEBUG"):

@@ -249,7 +249,7 @@ def names_are_defined(surfaces: Surfaces) -> Iterator[str]:
         yield from (f"{section.key}: {key} is called {said!r}" for key, said in named if key in QUANTITIES and said != QUANTITIES[key].name)
 
 
-def words(surfaces: Surfaces) -> Iterator[str]:
+def language_model_words(surfaces: Surfaces) -> Iterator[str]:
     """No word of language models stands in the report on programs that are none."""
     if not serves(surfaces.analysis):
         yield from (f"{surface}: {line}" for surface, line in llm_lines(surfaces))
@@ -274,7 +274,7 @@ CHECKS: tuple[Callable[[Surfaces], Iterable[str]], ...] = (
     steps_in_words,
     counts_are_counts,
     names_are_defined,
-    words,
+    language_model_words,
     short_pages,
 )
 

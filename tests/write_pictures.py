@@ -12,8 +12,8 @@ from tests.nsys_report import browser
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "fixtures" / "pictures"
 FIXTURE = ROOT / "fixtures" / "decode"
-COLOURS = 256
-"""Of a picture of flat colours: a quarter of the bytes, and nobody sees it."""
+COLORS = 256
+"""Of a picture of flat colors: a quarter of the bytes, and nobody sees it."""
 
 
 def main() -> None:
@@ -29,10 +29,10 @@ def main() -> None:
 
 
 def write(picture: bytes, path: Path) -> None:
-    """A picture in few colours, which flat ones do not miss."""
+    """A picture in few colors, which flat ones do not miss."""
     from PIL import Image
 
-    image = Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    image = Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLORS, dither=Image.Dither.NONE)
     image.save(path, optimize=True)
 
 

@@ -43,7 +43,7 @@ class Scenario:
     value: str = ""
 
     @property
-    def words(self) -> str:
+    def written(self) -> str:
         return f"{self.subject}={self.value}" if self.value else self.subject
 
 
@@ -90,7 +90,7 @@ def what_if(results: AnalysisResults, scenarios: Sequence[Scenario]) -> pa.Table
     rows: list[dict[str, Any]] = []
     for step in results.steps.to_pylist():
         program = _Program.of(results, step)
-        found = [(s.words, saving) for s in scenarios if (saving := program.saving(s)) is not None]
+        found = [(s.written, saving) for s in scenarios if (saving := program.saving(s)) is not None]
         if len(found) > 1:
             found.append((" + ".join(words for words, _ in found), _together(program, [s for _, s in found], scenarios)))
         rows += [_row(step, words, saving) for words, saving in found]

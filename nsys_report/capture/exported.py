@@ -64,7 +64,7 @@ def _export(nsys: Nsys, report: Path, target: Path) -> None:
         return
     said = "\n".join([line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()][-_LINES:])
     hint = f"a report is opened by the nsys that made it or a newer one; it said last:\n{said or 'nothing'}"
-    raise InputError(f"{report}: {nsys.words} could not export it", hint, slug="capture-not-exported")
+    raise InputError(f"{report}: {nsys.name_and_version} could not export it", hint, slug="capture-not-exported")
 
 
 def _without_nsys(report: Path, error: InputError) -> InputError:

@@ -156,7 +156,7 @@ def _announce(plans: list[CapturePlan], to_stdout: bool) -> None:
     from nsys_report.profiling.environment import program_environment
 
     for limit in plans[0].nsys.limits():
-        click.echo(f"{plans[0].nsys.words}: {limit}", err=True)
+        click.echo(f"{plans[0].nsys.name_and_version}: {limit}", err=True)
     for plan in plans:
         ours = program_environment(os.environ, plan.dump, plan.folder / "program_{pid}.json", plan.window)
         setting = " ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(ours.items()))

@@ -1,4 +1,4 @@
-"""Text for this terminal: its width, and colour only for people."""
+"""Text for this terminal: its width, and color only for people."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _is_terminal() -> bool:
 
 
 def color() -> bool:
-    """Whether a person with a colour terminal reads this."""
+    """Whether a person with a color terminal reads this."""
     return _is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

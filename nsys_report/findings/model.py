@@ -46,7 +46,7 @@ class Place:
         return f"{self.source_file}:{self.source_line}" if self.source_file and self.source_line else self.source_file or ""
 
     @property
-    def words(self) -> str:
+    def with_origin(self) -> str:
         """The instruction with the end of the framework's name of it and its line of source, as far as they are known."""
         scope = (self.op_name or "").split("/")
         origin = ", ".join(filter(None, ("/".join(scope[-2:]), self.source.rpartition("/")[2])))
@@ -76,7 +76,7 @@ class Elsewhere:
         return program_name(self.hlo_module, self.program_id)
 
     @property
-    def words(self) -> str:
+    def with_gain(self) -> str:
         """The program, and what there is to gain in one of its executions."""
         gain = f": {duration(self.gain_ns)} an execution" if self.gain_ns else ""
         return f"{self.module}{gain}"

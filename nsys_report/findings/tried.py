@@ -33,7 +33,7 @@ class Pair:
         return self.measured_ns >= KEPT * self.predicted_ns
 
     @property
-    def words(self) -> str:
+    def outcome(self) -> str:
         """What came of what was promised."""
         came = duration(self.measured_ns) if self.measured_ns > 0 else "nothing"
         return f"tried: {came} of {duration(self.predicted_ns)} came ({self.gpu}, {self.xla})"
@@ -52,5 +52,5 @@ def judged(finding: Finding) -> Finding:
         return finding
     mine = [pair for pair in pairs() if pair.slug == finding.slug]
     kept = bool(mine) and all(pair.came for pair in mine)
-    tried = "; ".join(pair.words for pair in mine) or UNTRIED
+    tried = "; ".join(pair.outcome for pair in mine) or UNTRIED
     return replace(finding, tried=tried, confidence=finding.confidence if kept else "possible")

@@ -105,7 +105,7 @@ class Idleness:
     waited_s: float = 0.0
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         if self.contended is None:
             return "not looked at: NVML is not there (package nvidia-ml-py)"
         seen = f"{self.utilization:.0f} % used before the run"

@@ -59,9 +59,9 @@ def document(run: ProfiledRun, found: Conditions, flags: str) -> dict[str, Any]:
     return {
         **surroundings(found),
         "command": shlex.join(run.plan.profile_command()),
-        "nsys": run.plan.nsys.words,
+        "nsys": run.plan.nsys.name_and_version,
         "nsys_path": run.plan.nsys.path,
-        "window": run.plan.window.words,
+        "window": run.plan.window.description,
         "traces": run.plan.traces,
         "graph_mode": run.plan.graph_mode,
         "exit_code": run.exit_code,
@@ -127,7 +127,7 @@ def _gpu_words(gpus: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _idle_words(document: Mapping[str, Any]) -> str:
-    return Idleness(document["contended"], document["utilization_percent"], document["waited_s"]).words
+    return Idleness(document["contended"], document["utilization_percent"], document["waited_s"]).summary
 
 
 def _cache_words(program: Mapping[str, Any]) -> str | None:

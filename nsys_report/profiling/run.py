@@ -144,14 +144,14 @@ def _no_record(plan: CapturePlan, base: Mapping[str, str], said: str) -> InputEr
     if plan.window.steps and executions is not None:
         ran = ", ".join(f"{name} {count} times" for name, count in list(executions.items())[:5]) or "no jitted function ran"
         return InputError(
-            f"the window never opened: {plan.window.words}; in this program {ran}",
+            f"the window never opened: {plan.window.description}; in this program {ran}",
             "ask for fewer skipped executions, or name another program with module=",
             slug="window-never-opened",
         )
     if plan.window.is_whole:
         return InputError("nsys made no report", "it said last:\n" + _end_of(said), slug="no-record")
     hint = "does the program reach it? --window steps=N counts executions of JAX programs started as `python ...`; nsys said last:\n"
-    return InputError(f"the window never opened: {plan.window.words}", hint + _end_of(said), slug="window-never-opened")
+    return InputError(f"the window never opened: {plan.window.description}", hint + _end_of(said), slug="window-never-opened")
 
 
 def _end_of(said: str) -> str:

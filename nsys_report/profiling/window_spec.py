@@ -51,7 +51,7 @@ class WindowSpec:
         return {"NSYS_NVTX_PROFILER_REGISTER_ONLY": "0"} if self.range_name else {}
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         if self.steps:
             return f"{self.steps} executions of {self.module or 'the first program that has run so often'} after its first {self.skip}"
         if self.range_name:

@@ -92,8 +92,8 @@ def headline(session: Session) -> str:
     names = Counter(gpu.name or "unknown GPU" for gpu in alone)
     gpus = ", ".join(name if n == 1 else f"{n} × {name}" for name, n in names.items()) or "no GPU"
     values = {fact.key: fact for fact in facts(session)}
-    parts = [gpus, f"nsys {capture.info.nsys_version or 'of unknown version'}", f"{values['span_ns'].words} span"]
-    parts.append(f"{values['kernels'].words} kernels, {values['kernel_time_ns'].words} of kernel time")
+    parts = [gpus, f"nsys {capture.info.nsys_version or 'of unknown version'}", f"{values['span_ns'].text} span"]
+    parts.append(f"{values['kernels'].text} kernels, {values['kernel_time_ns'].text} of kernel time")
     return " · ".join(parts)
 
 

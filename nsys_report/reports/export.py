@@ -98,7 +98,7 @@ def _elsewhere(other: Elsewhere) -> ElsewhereDocument:
         "executions": other.executions,
         "explains": _rows(other.explains),
         "instructions": [place.hlo_instruction for place in other.places],
-        "text": other.words,
+        "text": other.with_gain,
     }
 
 
@@ -119,7 +119,7 @@ def _section(section: Section) -> SectionDocument:
 
 
 def _facts(facts: tuple[Fact, ...]) -> dict[str, FactDocument]:
-    return {fact.key: {"label": fact.label, "value": fact.value, "unit": fact.unit, "text": fact.words} for fact in facts}
+    return {fact.key: {"label": fact.label, "value": fact.value, "unit": fact.unit, "text": fact.text} for fact in facts}
 
 
 def _notice(notice: Notice) -> NoticeDocument:

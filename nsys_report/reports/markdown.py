@@ -111,7 +111,7 @@ def _issue(finding: Finding) -> Iterator[str]:
     if finding.to_capture:
         yield from (f"To decide it: {text(finding.to_capture)}", "")
     if finding.facts:
-        yield from (*(f"- {text(fact.label)}: {text(fact.words)}" for fact in finding.facts if fact.value is not None), "")
+        yield from (*(f"- {text(fact.label)}: {text(fact.text)}" for fact in finding.facts if fact.value is not None), "")
     for place in finding.places[:MOST_PLACES]:
         yield f"{code(place.called)}: {duration(place.time_ns)} each time {text(_origin(place))}".rstrip()
         yield from ("", *fenced(place.snippet, "python"), *fenced(place.hlo, ""))
@@ -153,7 +153,7 @@ def _section(section: Section, rows: int | None, without_budget: bool = False) -
     for line in section.lines:
         yield from (text(line), "")
     if section.facts and not section.lines:
-        yield from (" · ".join(text(f"{fact.label} {fact.words}") for fact in section.facts), "")
+        yield from (" · ".join(text(f"{fact.label} {fact.text}") for fact in section.facts), "")
     yield from _notices(section.notices)
     for table in tables:
         if table.key in OPEN or (rows is None and section.module is None and len(table.shown()) <= SMALL):

@@ -1,6 +1,6 @@
 """The report as a frozen value, which every page, picture and export is made from.
 
-Values stay raw here (ns, bytes, ratios); `units.words` turns them into the same words wherever they are shown. Nothing below computes.
+Values stay raw here (ns, bytes, ratios); `units.cell_text` turns them into the same words wherever they are shown. Nothing below computes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Literal
 
 from nsys_report.fact import Fact
 from nsys_report.findings.model import Finding
-from nsys_report.units import UNITS, Value, words
+from nsys_report.units import UNITS, Value, cell_text
 
 FORMAT_VERSION = 1
 """Version of the report as a document. 1: the first."""
@@ -107,7 +107,7 @@ class Table:
         """A row in words, each mark beside its figure."""
         signs = {mark.column: mark.sign for mark in row.marks}
         shown = {**{c.key: v for c, v in zip(self.columns, row.values, strict=True)}, **dict(row.labels)}
-        return tuple(words(c.unit, shown[c.key]) + (f" {signs[c.key]}" if c.key in signs else "") for c in self.columns)
+        return tuple(cell_text(c.unit, shown[c.key]) + (f" {signs[c.key]}" if c.key in signs else "") for c in self.columns)
 
     def telling(self, rows: tuple[Row, ...] | None = None) -> tuple[int, ...]:
         """The columns that pages show, by position: the first, and those that say something in some of the rows (all without `rows`).

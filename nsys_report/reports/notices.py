@@ -38,7 +38,7 @@ def _not_recorded(session: Session) -> Iterable[Notice]:
         )
         missing = unrecorded_branches(session.results.view)
         if missing:
-            text += f" By the dump it is {'; '.join(one.words for one in missing[:3])}{'; and more' if len(missing) > 3 else ''}."
+            text += f" By the dump it is {'; '.join(one.description for one in missing[:3])}{'; and more' if len(missing) > 3 else ''}."
         hint = f"To see them, capture once with control flow outside the graphs: {WITHOUT_CONTROL_FLOW}."
         yield Notice("not-recorded", text, hint, "warning")
 

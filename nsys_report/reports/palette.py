@@ -1,4 +1,4 @@
-"""Colours of pictures, each for light and for dark ground. A colour means one thing: classes, parts of a step, host ranges, programs and
+"""Colors of pictures, each for light and for dark ground. A color means one thing: classes, parts of a step, host ranges, programs and
 phases have a palette each, and no two of one palette look alike to a color-blind reader."""
 
 from __future__ import annotations
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Colour:
-    """A colour on light ground and on dark ground, as #rrggbb."""
+class Color:
+    """A color on light ground and on dark ground, as #rrggbb."""
 
     light: str
     dark: str
@@ -27,79 +27,79 @@ def _linear(part: float) -> float:
 
 
 CLASSES = {
-    "weights": Colour("#0068bd", "#397dd9"),
-    "attention": Colour("#eaa400", "#ffad08"),
-    "kv_gather": Colour("#26aa81", "#1ecc9f"),
-    "kv_write": Colour("#b87fca", "#e3b6fb"),
-    "other": Colour("#78656b", "#928288"),
-    "unknown": Colour("#d2d1aa", "#60514b"),
-    "kernel": Colour("#373e6f", "#a19cee"),
-    "copy": Colour("#d55d02", "#f16f08"),
-    "memset": Colour("#792900", "#ab550f"),
-    "graph": Colour("#56ccff", "#b0f7fc"),
+    "weights": Color("#0068bd", "#397dd9"),
+    "attention": Color("#eaa400", "#ffad08"),
+    "kv_gather": Color("#26aa81", "#1ecc9f"),
+    "kv_write": Color("#b87fca", "#e3b6fb"),
+    "other": Color("#78656b", "#928288"),
+    "unknown": Color("#d2d1aa", "#60514b"),
+    "kernel": Color("#373e6f", "#a19cee"),
+    "copy": Color("#d55d02", "#f16f08"),
+    "memset": Color("#792900", "#ab550f"),
+    "graph": Color("#56ccff", "#b0f7fc"),
 }
 """Of classes of kernels, and of what is no kernel."""
 BUDGET = {
-    "floor": Colour("#143d93", "#5189ff"),
-    "traffic": Colour("#74c4ff", "#afd8ff"),
-    "below_roof": Colour("#f3a000", "#fab00e"),
-    "kernels": Colour("#b4bda0", "#6f5c5f"),
-    "not_recorded": Colour("#c66901", "#aa5e00"),
-    "other_executions": Colour("#b775ee", "#ca9dff"),
-    "copies": Colour("#9d3801", "#f1720d"),
-    "idle": Colour("#f4e63d", "#ffec3a"),
-    "launch": Colour("#16998a", "#48d09f"),
-    "host": Colour("#4c3035", "#9b9099"),
-    "compile": Colour("#765caa", "#5b5cc7"),
-    "profiler": Colour("#bbedf3", "#dffff6"),
+    "floor": Color("#143d93", "#5189ff"),
+    "traffic": Color("#74c4ff", "#afd8ff"),
+    "below_roof": Color("#f3a000", "#fab00e"),
+    "kernels": Color("#b4bda0", "#6f5c5f"),
+    "not_recorded": Color("#c66901", "#aa5e00"),
+    "other_executions": Color("#b775ee", "#ca9dff"),
+    "copies": Color("#9d3801", "#f1720d"),
+    "idle": Color("#f4e63d", "#ffec3a"),
+    "launch": Color("#16998a", "#48d09f"),
+    "host": Color("#4c3035", "#9b9099"),
+    "compile": Color("#765caa", "#5b5cc7"),
+    "profiler": Color("#bbedf3", "#dffff6"),
 }
 """Of the parts of a step."""
 HOST = {
-    "xla": Colour("#aec4ff", "#474fab"),
-    "thunk": Colour("#bcf9ff", "#232d5c"),
-    "own": Colour("#67b3a6", "#1d894c"),
-    "call": Colour("#e9c29b", "#695560"),
-    "block": Colour("#fdf090", "#5a3400"),
+    "xla": Color("#aec4ff", "#474fab"),
+    "thunk": Color("#bcf9ff", "#232d5c"),
+    "own": Color("#67b3a6", "#1d894c"),
+    "call": Color("#e9c29b", "#695560"),
+    "block": Color("#fdf090", "#5a3400"),
 }
 """Of the timeline's ranges of XLA and of the program itself, of calls that no device waits for, and of layers and iterations."""
 HEAT = ("#fbd7a0", "#e8893c", "#c8441f", "#7a1212")
 """Of heat maps, from little to much; nothing is white. Dark and light alone tell them apart too."""
 PROGRAMS = (
-    Colour("#1e4191", "#6ea3f1"),
-    Colour("#d16906", "#eba466"),
-    Colour("#329d93", "#4ad5ca"),
-    Colour("#a9385f", "#e5659e"),
-    Colour("#a9b13e", "#dbdd3e"),
-    Colour("#7857be", "#8a6ce9"),
-    Colour("#5c361c", "#a97c44"),
-    Colour("#4cbdee", "#aff1ff"),
+    Color("#1e4191", "#6ea3f1"),
+    Color("#d16906", "#eba466"),
+    Color("#329d93", "#4ad5ca"),
+    Color("#a9385f", "#e5659e"),
+    Color("#a9b13e", "#dbdd3e"),
+    Color("#7857be", "#8a6ce9"),
+    Color("#5c361c", "#a97c44"),
+    Color("#4cbdee", "#aff1ff"),
 )
 """Of programs, by their place, over again where there are more."""
 PHASES = {
-    "input": Colour("#a298c1", "#aaa16c"),
-    "forward": Colour("#436fc1", "#71a6ff"),
-    "loss": Colour("#732487", "#b356c4"),
-    "rematerialized": Colour("#85d1fd", "#cae5ff"),
-    "backward": Colour("#e07701", "#f7b82d"),
-    "collective": Colour("#20aa73", "#5ee2a5"),
-    "optimizer": Colour("#b42e4e", "#f173b7"),
-    "unknown": Colour("#e1d19c", "#737a61"),
+    "input": Color("#a298c1", "#aaa16c"),
+    "forward": Color("#436fc1", "#71a6ff"),
+    "loss": Color("#732487", "#b356c4"),
+    "rematerialized": Color("#85d1fd", "#cae5ff"),
+    "backward": Color("#e07701", "#f7b82d"),
+    "collective": Color("#20aa73", "#5ee2a5"),
+    "optimizer": Color("#b42e4e", "#f173b7"),
+    "unknown": Color("#e1d19c", "#737a61"),
 }
 """Of the phases of a training step."""
 LEAST_APART = 0.09
-"""Least distance of two colours of one palette in OKLab, for people who see all colours and for the three kinds of color blindness."""
+"""Least distance of two colors of one palette in OKLab, for people who see all colors and for the three kinds of color blindness."""
 
 
-def of_class(name: str) -> Colour:
-    """The colour of a class of kernels."""
+def of_class(name: str) -> Color:
+    """The color of a class of kernels."""
     return CLASSES.get(name, CLASSES["unknown"])
 
 
-def of_part(key: str) -> Colour:
-    """The colour of a part of a step."""
+def of_part(key: str) -> Color:
+    """The color of a part of a step."""
     return BUDGET.get(key, BUDGET["profiler"])
 
 
-def of_lane(number: int) -> Colour:
-    """The colour of a program by its place."""
+def of_lane(number: int) -> Color:
+    """The color of a program by its place."""
     return PROGRAMS[number % len(PROGRAMS)]

@@ -135,10 +135,10 @@ def _floor_line(facts: Iterable[Fact], classes: pa.Table) -> str:
     values = {fact.key: fact for fact in facts}
     if "floor_bytes" not in values:
         return ""
-    text = f"It must move at least {values['floor_bytes'].words} an execution{_needed_for(classes)}"
+    text = f"It must move at least {values['floor_bytes'].text} an execution{_needed_for(classes)}"
     for name in ("measured", "nominal"):
         if f"floor_{name}_ns" in values:
-            floor, ratio = values[f"floor_{name}_ns"].words, values[f"of_floor_{name}"].words
+            floor, ratio = values[f"floor_{name}_ns"].text, values[f"of_floor_{name}"].text
             return f"{text}: {floor} at the {name} ceiling, {ratio} of its kernel time.{_with_arithmetic(values, name)}"
     return f"{text}."
 
@@ -148,7 +148,7 @@ def _with_arithmetic(values: Mapping[str, Fact], name: str) -> str:
     floor, of_bytes = values.get("floor_ns"), values[f"floor_{name}_ns"].value
     if floor is None or float(str(floor.value)) <= MORE * float(str(of_bytes)):
         return ""
-    return f" With arithmetic its floor is {floor.words}."
+    return f" With arithmetic its floor is {floor.text}."
 
 
 def _needed_for(classes: pa.Table) -> str:

@@ -24,7 +24,7 @@ BUDGET_COLUMNS = (
 def contended_notices(idleness: Idleness) -> list[Notice]:
     """Where others used the GPU."""
     again = "capture again when it is idle"
-    return [Notice("contended", f"Others used the GPU: {idleness.words}", again)] if idleness.contended else []
+    return [Notice("contended", f"Others used the GPU: {idleness.summary}", again)] if idleness.contended else []
 
 
 def with_run(report: Report, shown: Sequence[tuple[str, str]], notices: Iterable[Notice], passes: Sequence[PassPair] = ()) -> Report:

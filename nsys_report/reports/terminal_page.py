@@ -108,7 +108,7 @@ def _first_findings(findings: tuple[Finding, ...], width: int) -> Iterator[Text]
         yield from wrapped(first_clause(finding.remedy), width, first="   → ", rest="     ")
         if finding.places:
             more = max(finding.place_count, len(finding.places)) - 1
-            text = f"in {finding.places[0].words}" + (f" and {more:,} more" if more > 0 else "")
+            text = f"in {finding.places[0].with_origin}" + (f" and {more:,} more" if more > 0 else "")
             yield from wrapped(text, width, QUIET, first="   ", rest="   ")
     rest = [" ".join(filter(None, (f.slug, gains_of(f).partition(" to gain")[0] if f.gain_ns else ""))) for f in findings[MOST_FINDINGS:]]
     if rest:
@@ -119,12 +119,12 @@ def _findings(findings: tuple[Finding, ...], width: int) -> Iterator[Text]:
     """Every finding in full."""
     yield Text("WHAT TO DO", style=HEADING)
     for number, finding in enumerate(findings, 1):
-        gain = ", ".join(f"{fact.words} {fact.label}" for fact in finding.gains)
+        gain = ", ".join(f"{fact.text} {fact.label}" for fact in finding.gains)
         about = "; ".join(filter(None, (finding.module, gain, finding.confidence)))
         yield from wrapped(f"{finding.title} ({about})", width, STRONG, first=f"{number}. ", rest="   ")
         yield from wrapped(finding.why, width, first="   ", rest="   ")
         if finding.places:
-            shown = ", ".join(place.words for place in finding.places[:MOST_PLACES])
+            shown = ", ".join(place.with_origin for place in finding.places[:MOST_PLACES])
             more = max(finding.place_count, len(finding.places)) - MOST_PLACES
             yield from wrapped(f"in {shown}" + (f" and {more:,} more" if more > 0 else ""), width, QUIET, first="   ", rest="   ")
         yield from wrapped(finding.remedy, width, first="   → ", rest="     ")
@@ -143,7 +143,7 @@ def _section(section: Section, width: int, full: bool, tables: tuple[Table, ...]
     for line in section.lines:
         yield from wrapped(line, width)
     if section.facts and not section.lines:  # the lines say the same in a sentence
-        yield from wrapped(" · ".join(f"{fact.label} {fact.words}" for fact in section.facts), width)
+        yield from wrapped(" · ".join(f"{fact.label} {fact.text}" for fact in section.facts), width)
     for notice in section.notices:
         yield from _notice(notice, width)
     for number, table in enumerate(_shown(section, full) if tables is None else tables):

@@ -48,7 +48,7 @@ class Chart:
     """A series as points and levels in a box of WIDTH by HEIGHT, with what is said of it."""
 
     title: str
-    words: str
+    summary: str
     points: tuple[tuple[float, float, str], ...]
     levels: tuple[tuple[float, float, float], ...]
     """Start, end and height of each level's line."""

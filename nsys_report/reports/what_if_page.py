@@ -41,11 +41,11 @@ def what_if_tables(results: AnalysisResults, asked: WhatIf | None, record: Recor
 
 def _notes(results: AnalysisResults, known: Mapping[str, str], scenarios: Sequence[Scenario]) -> Iterable[str]:
     """What each prediction rests on, and which scenarios predict nothing."""
-    words = [scenario.words for scenario in scenarios]
-    yield from (f"{one}: {known[one]}" for one in words if one in known)
-    if set(known) - set(words):
+    written = [scenario.written for scenario in scenarios]
+    yield from (f"{one}: {known[one]}" for one in written if one in known)
+    if set(known) - set(written):
         yield "together: what two of them would save twice is counted once"
-    silent = ", ".join(one for one in words if one not in known)
+    silent = ", ".join(one for one in written if one not in known)
     if silent and results.ceilings.roof is None:
         yield f"{silent}: not predicted without a bandwidth ceiling (--ceiling measured=GB/s)"
     elif silent:

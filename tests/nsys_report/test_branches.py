@@ -33,4 +33,4 @@ def test_a_branch_of_which_nothing_was_recorded_is_named(times: dict[str, int], 
     assert len(found) == unrecorded
     for one in found:
         assert (one.hlo_module, one.conditional, one.source, one.launches) == ("jit_run", "c", "neighbors.py:12", 2)
-        assert one.words == "c (neighbors.py:12) in jit_run, a branch of which launches 2"
+        assert one.description == "c (neighbors.py:12) in jit_run, a branch of which launches 2"

@@ -188,7 +188,7 @@ def test_versions_and_what_they_cannot_do(nsys: Path, monkeypatch: pytest.Monkey
     assert find_nsys(nsys).version == (2025, 3, 2)
     monkeypatch.setenv("STAND_IN_VERSION", "2023.4.4.54-234433681190v0")
     old = find_nsys(nsys.parent)
-    assert old.words == "nsys 2023.4.4" and "before 2025" in old.limits()[0]
+    assert old.name_and_version == "nsys 2023.4.4" and "before 2025" in old.limits()[0]
 
 
 @pytest.mark.parametrize("written", ["", "steps=0", "steps=x", "skip=3", "range=", "steps=2,twice=3"])
@@ -296,7 +296,7 @@ def test_the_gate_waits_for_an_idle_gpu_and_gives_up() -> None:
     found = [gate.wait(120) for gate in gates]
     assert [f.contended for f in found] == [False, False, True]
     assert found[0].waited_s == 0 and 20 <= found[1].waited_s <= 30 and found[2].waited_s >= 120
-    assert found[2].words.startswith("contended: 80 % used")
+    assert found[2].summary.startswith("contended: 80 % used")
 
 
 HOOKED = """

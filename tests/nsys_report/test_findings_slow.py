@@ -187,7 +187,7 @@ def test_a_promise_that_nobody_tried_is_a_possibility() -> None:
 
 def test_a_promise_that_was_not_kept_is_a_possibility() -> None:
     assert not Pair("a", "b", 100.0, 49.0, "GPU", "XLA", "").came
-    assert Pair("a", "b", 100.0, -5.0, "GPU", "XLA", "").words == "tried: nothing of 100 ns came (GPU, XLA)"
+    assert Pair("a", "b", 100.0, -5.0, "GPU", "XLA", "").outcome == "tried: nothing of 100 ns came (GPU, XLA)"
     kept = {pair.slug for pair in pairs()} - {pair.slug for pair in pairs() if not pair.came}
     for pair in pairs():
         finding = judged(Finding(pair.slug, "Title", "Why.", "Remedy.", "sure", "Basis", gain_ns=10.0))

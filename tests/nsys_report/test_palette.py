@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hlo_mapping import KERNEL_CLASSES, TRAINING_PHASES
 from nsys_report.analysis.budget.parts import CATEGORIES
-from nsys_report.reports.palette import BUDGET, CLASSES, HOST, LEAST_APART, PHASES, PROGRAMS, Colour, of_class, of_lane, of_part
+from nsys_report.reports.palette import BUDGET, CLASSES, HOST, LEAST_APART, PHASES, PROGRAMS, Color, of_class, of_lane, of_part
 
 Matrix = NDArray[np.float64]
 PALETTES = {"classes": CLASSES, "budget": BUDGET, "host": HOST, "programs": dict(zip("01234567", PROGRAMS, strict=True)), "phases": PHASES}
@@ -82,7 +82,7 @@ def test_everything_that_has_a_color_has_its_own() -> None:
 
 
 @pytest.mark.parametrize("color", [color for palette in PALETTES.values() for color in palette.values()], ids=lambda c: c.light)
-def test_what_is_written_on_a_color_can_be_read(color: Colour) -> None:
+def test_what_is_written_on_a_color_can_be_read(color: Color) -> None:
     """A contrast of 4.5 (WCAG 2.1, 1.4.3)."""
     for ground, dark in ((color.light, False), (color.dark, True)):
         light, ink = (float(np.array([0.2126, 0.7152, 0.0722]) @ linear(c)) for c in (ground, color.ink(dark)))

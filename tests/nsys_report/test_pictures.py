@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nsys_report.reports.palette import BUDGET, CLASSES, Colour
+from nsys_report.reports.palette import BUDGET, CLASSES, Color
 from nsys_report.reports.pictures.build import build_pictures
 from nsys_report.reports.pictures.model import Pictures
 from nsys_report.reports.pictures.timeline import ExecutionCutter, _spread, bars
@@ -115,23 +115,23 @@ def test_scales() -> None:
     assert wide(1, 1000) == (1, 1000)
 
 
-def test_text_on_every_colour_can_be_read() -> None:
+def test_text_on_every_color_can_be_read() -> None:
     """Contrast of at least 4.5 to 1, as WCAG asks for text."""
-    for colour in (*CLASSES.values(), *BUDGET.values()):
+    for color in (*CLASSES.values(), *BUDGET.values()):
         for dark in (False, True):
-            ground = luminance(colour.dark if dark else colour.light)
-            ink = luminance(colour.ink(dark))
-            assert (max(ground, ink) + 0.05) / (min(ground, ink) + 0.05) >= 4.5, colour
+            ground = luminance(color.dark if dark else color.light)
+            ink = luminance(color.ink(dark))
+            assert (max(ground, ink) + 0.05) / (min(ground, ink) + 0.05) >= 4.5, color
 
 
-def luminance(colour: str) -> float:
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+def luminance(color: str) -> float:
+    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def test_classes_are_told_apart_without_seeing_red_from_green() -> None:
-    """Under deuteranopia and protanopia (Viénot 1999) no two classes of kernels become the same colour."""
+    """Under deuteranopia and protanopia (Viénot 1999) no two classes of kernels become the same color."""
     for matrix in (((0.29275, 0.70725, 0), (0.29275, 0.70725, 0), (-0.02234, 0.02234, 1)),
                    ((0.11238, 0.88762, 0), (0.11238, 0.88762, 0), (0.00401, -0.00401, 1))):  # fmt: skip
         for dark in (False, True):
@@ -141,6 +141,6 @@ def test_classes_are_told_apart_without_seeing_red_from_green() -> None:
                     assert one == other or np.linalg.norm(seen[one] - seen[other]) > 0.08, (one, other, dark)
 
 
-def simulated(colour: Colour, matrix: tuple[tuple[float, ...], ...], dark: bool) -> np.ndarray:
-    value = colour.dark if dark else colour.light
+def simulated(color: Color, matrix: tuple[tuple[float, ...], ...], dark: bool) -> np.ndarray:
+    value = color.dark if dark else color.light
     return np.array(matrix) @ np.array([int(value[at : at + 2], 16) / 255 for at in (1, 3, 5)]) ** 2.2

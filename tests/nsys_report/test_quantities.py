@@ -121,4 +121,4 @@ def test_a_floor_that_arithmetic_raises_says_so() -> None:
     (program,) = (s for s in surfaces_of_fixture("train").report.parts[0].sections if s.module is not None)
     facts = {fact.key: fact for fact in program.facts}
     assert float(str(facts["floor_ns"].value)) > 1.05 * float(str(facts["floor_measured_ns"].value))
-    assert any(line.endswith(f"With arithmetic its floor is {facts['floor_ns'].words}.") for line in program.lines)
+    assert any(line.endswith(f"With arithmetic its floor is {facts['floor_ns'].text}.") for line in program.lines)

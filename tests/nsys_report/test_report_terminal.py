@@ -1,4 +1,4 @@
-"""The terminal page: widths, alignment, colour, and names that are anybody's."""
+"""The terminal page: widths, alignment, color, and names that are anybody's."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_totals_are_shown_however_few_rows_are() -> None:
     assert [row.values[0] for row in short.shown()] == ["weights", "all"]
 
 
-def test_plain_output_has_no_escape_sequence_and_colour_has() -> None:
+def test_plain_output_has_no_escape_sequence_and_color_has() -> None:
     assert "\x1b" not in render(report(), 100)
     assert "\x1b[" in render(report(), 100, color=True)
 

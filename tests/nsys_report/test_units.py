@@ -50,10 +50,10 @@ def test_shares(ratio: float, expected: str) -> None:
 
 
 def test_bandwidth_and_compute_leave_their_unit_to_the_heading() -> None:
-    assert units.words("bytes_per_s", 4_814_304_000_000) == "4,814"
-    assert units.words("bytes_per_s", 233e9) == "233"
-    assert units.words("flops_per_s", 3.571e12) == "3.57"
-    assert units.words("flops_per_s", 1e8) == "<0.001"
+    assert units.cell_text("bytes_per_s", 4_814_304_000_000) == "4,814"
+    assert units.cell_text("bytes_per_s", 233e9) == "233"
+    assert units.cell_text("flops_per_s", 3.571e12) == "3.57"
+    assert units.cell_text("flops_per_s", 1e8) == "<0.001"
     assert units.phrase("bytes_per_s", 233e9) == "233 GB/s"
 
 
@@ -68,7 +68,7 @@ def test_counts_confidence_and_moments() -> None:
 
 @pytest.mark.parametrize("unit", sorted(units.UNITS))
 def test_unknown_is_a_dash_and_no_zero(unit: str) -> None:
-    assert units.words(unit, None) == units.UNKNOWN
+    assert units.cell_text(unit, None) == units.UNKNOWN
     assert units.phrase(unit, None) == units.UNKNOWN
 
 
@@ -119,7 +119,7 @@ def test_the_middle_of_a_long_name_goes() -> None:
     ],
 )
 def test_a_kernel_name_loses_its_parameters_and_keeps_its_template(name: str, expected: str) -> None:
-    assert units.words("kernel", name) == expected
+    assert units.cell_text("kernel", name) == expected
 
 
 @pytest.mark.parametrize("point", [0x200B, 0xAD, 0x2060, 0xFE0F, 0x200D, 0x202E])

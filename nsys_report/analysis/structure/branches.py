@@ -25,7 +25,7 @@ class Unrecorded:
     """Instructions of its largest unrecorded branch that launch work, in one pass of it."""
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The instruction with its line, and what its branch holds."""
         at = f" ({self.source})" if self.source else ""
         return f"{self.conditional}{at} in {self.hlo_module}, a branch of which launches {self.launches}"

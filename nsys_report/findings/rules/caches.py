@@ -109,7 +109,7 @@ def _copied(context: Context, step: Step, moves: _Moves) -> Iterator[Finding]:
             Fact("copy_bytes", "moved by copies", moved(moves.copies), "bytes"),
             Fact("rewrite_bytes", "moved by rewriting updates", moved(moves.rewrites), "bytes"),
             Fact("fill_bytes", "filled", moved(moves.fills), "bytes"),
-            Fact("cause", "cause", cause.words),
+            Fact("cause", "cause", cause.name),
         ),
         places=places(step, by_time(step, mine)),
     )
@@ -119,7 +119,7 @@ def _copied(context: Context, step: Step, moves: _Moves) -> Iterator[Finding]:
 class _Cause:
     """Why a cache is copied: in a word, in a sentence, and what to do."""
 
-    words: str
+    name: str
     why: str
     remedy: str
 

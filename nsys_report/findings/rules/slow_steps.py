@@ -37,7 +37,7 @@ class SlowOnes:
     """The distance in executions, where it is the same between any two of three or more."""
 
     @property
-    def words(self) -> str:
+    def how_often(self) -> str:
         """How many of how many, and how often."""
         often = f", one in every {count(self.every)}," if self.every else ""
         return f"{count(self.number)} of {count(self.of)} executions{often}"
@@ -73,7 +73,7 @@ def slow_executions(context: Context, step: Step) -> Iterator[Finding]:
     waits = any(record["class_detail"] == "collective" for record in mine)
     yield Finding(
         slug="slow-executions",
-        title=f"{slow.words} take {duration(slow.each_ns)} longer than the others" + (f", in {name}" if mine else ""),
+        title=f"{slow.how_often} take {duration(slow.each_ns)} longer than the others" + (f", in {name}" if mine else ""),
         why=f"{name} takes {duration(most)} of the {duration(slow.excess_ns)} that they are longer in all."
         if mine
         else f"No instruction takes half of the {duration(slow.excess_ns)} that they are longer in all: many kernels are slower at once.",
@@ -99,7 +99,7 @@ def late_executions(context: Context, step: Step) -> Iterator[Finding]:
     cause, most = _cause(context, step, slow)
     yield Finding(
         slug="late-executions",
-        title=f"Before {slow.words} the GPU is idle {duration(slow.each_ns)} longer than before the others",
+        title=f"Before {slow.how_often} the GPU is idle {duration(slow.each_ns)} longer than before the others",
         why=f"Mostly ({duration(most)} of it): {CAUSES[cause].about}.",
         remedy="Look for what the program does on the host only then (logging, a checkpoint, the next batch, garbage collection), and do "
         "it on another thread, ahead of time or less often."

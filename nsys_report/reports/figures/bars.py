@@ -10,7 +10,7 @@ from nsys_report.reports.figures.canvas import GRID, INK, LABEL, QUIET, SMALL, a
 from nsys_report.reports.palette import of_class, of_part
 from nsys_report.reports.pictures.model import BudgetBar, ClassRate, ClassRates
 from nsys_report.reports.scales import time_scale
-from nsys_report.units import duration, phrase, share, shorten, words
+from nsys_report.units import cell_text, duration, phrase, share, shorten
 
 LEAST_INSIDE = 0.07
 """Share of the bar from which a part has room for its share in words."""
@@ -26,10 +26,10 @@ def budget_figure(picture: BudgetBar) -> Figure:
     scale, name = time_scale(picture.step_ns)
     at = 0.0
     for part in picture.parts:
-        colour = of_part(part.key)
-        bar.barh(0, part.ns / scale, left=at / scale, height=1, color=colour.light, edgecolor="white", linewidth=1)
+        color = of_part(part.key)
+        bar.barh(0, part.ns / scale, left=at / scale, height=1, color=color.light, edgecolor="white", linewidth=1)
         if part.share >= LEAST_INSIDE:
-            write(bar, (at + part.ns / 2) / scale, 0, share(part.share), color=colour.ink(), ha="center", va="center")
+            write(bar, (at + part.ns / 2) / scale, 0, share(part.share), color=color.ink(), ha="center", va="center")
         at += part.ns
     bar.set_xlim(0, picture.step_ns / scale)
     bar.set_ylim(-0.5, 0.5)
@@ -78,10 +78,10 @@ COLUMNS = (1.22, 1.41, 1.585)
 def _rate(chart: Axes, place: int, row: ClassRate) -> None:
     """One class's bar, hatched where it is above the measured ceiling, and its figures."""
     hatch = "//" if row.is_above else None
-    colour = of_class(row.kernel_class).light
-    chart.barh(place, (row.bytes_per_s or 0) / 1e9, height=0.62, color=colour, hatch=hatch, edgecolor="white" if hatch else colour)
+    color = of_class(row.kernel_class).light
+    chart.barh(place, (row.bytes_per_s or 0) / 1e9, height=0.62, color=color, hatch=hatch, edgecolor="white" if hatch else color)
     ratio = row.share_of_measured if row.share_of_measured is not None else row.share_of_nominal
-    said = (phrase("bytes_per_s", row.bytes_per_s) + (" ▲" if row.is_above else ""), words("ratio", ratio), share(row.time_share))
+    said = (phrase("bytes_per_s", row.bytes_per_s) + (" ▲" if row.is_above else ""), cell_text("ratio", ratio), share(row.time_share))
     for x, text in zip(COLUMNS, said, strict=True):
         write(chart, x, place, text, transform=chart.get_yaxis_transform(), ha="right", va="center")
 

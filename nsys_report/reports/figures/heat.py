@@ -22,9 +22,9 @@ def heat_figure(picture: HeatMap) -> Figure:
     unit = (top - bottom) / height
     chart = axes(figure, 0.08, bottom + 0.6 * unit, 0.88, top - 0.2 * unit)
     scale, name = time_scale(picture.most_ns or 1.0)
-    colours = LinearSegmentedColormap.from_list("late", ["#ffffff", *HEAT]).with_extremes(bad=GRID)
+    colors = LinearSegmentedColormap.from_list("late", ["#ffffff", *HEAT]).with_extremes(bad=GRID)
     cells = np.ma.masked_invalid(picture.late_ns / scale)
-    image = chart.imshow(cells, aspect="auto", cmap=colours, vmin=0, vmax=max(picture.most_ns / scale, 1e-9), interpolation="nearest")
+    image = chart.imshow(cells, aspect="auto", cmap=colors, vmin=0, vmax=max(picture.most_ns / scale, 1e-9), interpolation="nearest")
     for axis, names, label in ((chart.xaxis, picture.columns, "step"), (chart.yaxis, picture.rows, "rank")):
         every = -(-len(names) // MOST_TICKS)
         axis.set_ticks(list(range(0, len(names), every)))

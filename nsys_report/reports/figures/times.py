@@ -52,14 +52,14 @@ def runs_figure(picture: Runs) -> Figure:
 
 
 def _lane_bars(chart: Axes, picture: Runs, shown: np.ndarray, scale: float) -> None:
-    """Gaps pale, executions in the colour of their lane over them; those cut off are hatched."""
+    """Gaps pale, executions in the color of their lane over them; those cut off are hatched."""
     for lane in np.unique(picture.lane[shown]).tolist():
         mine = picture.lane == lane
-        colour = of_lane(lane).light
+        color = of_lane(lane).light
         gap = np.maximum(picture.gap_ns[mine], 0)
         start, end = picture.start_ns[mine], picture.end_ns[mine]
-        _boxes(chart, (start - gap) / scale, start / scale, lane + 0.1, 0.15, color=colour, alpha=0.22, linewidth=0)
-        _boxes(chart, start / scale, end / scale, lane + 0.1, 0.22, facecolor=colour, edgecolor=colour, linewidth=0.5)
+        _boxes(chart, (start - gap) / scale, start / scale, lane + 0.1, 0.15, color=color, alpha=0.22, linewidth=0)
+        _boxes(chart, start / scale, end / scale, lane + 0.1, 0.22, facecolor=color, edgecolor=color, linewidth=0.5)
         cut = ~picture.is_complete[mine]
         _boxes(chart, start[cut] / scale, end[cut] / scale, lane + 0.1, 0.22, facecolor="none", edgecolor="white", hatch="///", linewidth=0)
 
@@ -94,7 +94,7 @@ def _durations(chart: Axes, picture: Runs, shown: np.ndarray, scale: float) -> N
 
 
 def timeline_figure(picture: Timeline) -> Figure:
-    """One execution: a row for each stream, its kernels coloured by class, the longest named."""
+    """One execution: a row for each stream, its kernels colored by class, the longest named."""
     classes = list(dict.fromkeys(picture.kinds[k].kernel_class for k in picture.kind.tolist()))
     rows = len(picture.rows)
     height = 0.9 + 0.5 * rows

@@ -9,7 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from nsys_report.reports.diff_page import part_words, waterfall
-from nsys_report.reports.html.page import TEMPLATES, as_shown, colours_css, policy
+from nsys_report.reports.html.page import TEMPLATES, as_shown, colors_css, policy
 from nsys_report.reports.palette import CLASSES
 from nsys_report.units import change, duration
 
@@ -44,7 +44,7 @@ def static_page(template: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    style = Markup((TEMPLATES / "page.css").read_text(encoding="utf-8") + colours_css())
+    style = Markup((TEMPLATES / "page.css").read_text(encoding="utf-8") + colors_css())
     allowed = policy([]).replace("script-src ;", "script-src 'none';")
     return environment.get_template(template).render(policy=allowed, style=style, **values)
 

@@ -68,7 +68,7 @@ def _rendered(page: Page, template: str) -> str:
             title=_title(page),
             policy=policy(scripts),
             scripts=scripts,
-            style=_asset("page.css", _read("page.css") + colours_css()),
+            style=_asset("page.css", _read("page.css") + colors_css()),
             data=data.json_markup(data.page_data(page)),
         )
     )
@@ -97,10 +97,10 @@ def _asset(name: str, text: str) -> Markup:
     return Markup(text)
 
 
-def colours_css() -> str:
-    """The colours of classes, parts of a step, host work and programs, for light and for dark ground."""
+def colors_css() -> str:
+    """The colors of classes, parts of a step, host work and programs, for light and for dark ground."""
     kinds = {"c": CLASSES, "b": BUDGET, "h": HOST, "p": {str(n): c for n, c in enumerate(PROGRAMS)}, "f": PHASES}
-    names = {f"{kind}-{name}": colour for kind, colours in kinds.items() for name, colour in colours.items()}
+    names = {f"{kind}-{name}": color for kind, colors in kinds.items() for name, color in colors.items()}
     light = "".join(f"--{name}:{c.light};--{name}-ink:{c.ink()};" for name, c in names.items())
     dark = "".join(f"--{name}:{c.dark};--{name}-ink:{c.ink(True)};" for name, c in names.items())
     rules = "".join(f".{name}{{background:var(--{name});color:var(--{name}-ink)}}" for name in names)
@@ -221,13 +221,13 @@ def _open_section(section: Section, part: Part) -> bool:
 
 
 def _class_of(column: Column, row: Row, place: int) -> str:
-    """The class that a cell names, for its colour; "" for other cells."""
+    """The class that a cell names, for its color; "" for other cells."""
     value = row.values[place]
     return str(value) if column.key == "kernel_class" and value in CLASSES else ""
 
 
 def _part_key(pictures: ProgramPictures | None, column: Column, row: Row, place: int) -> str:
-    """The part of a step that a cell names, for its colour; "" for other cells."""
+    """The part of a step that a cell names, for its color; "" for other cells."""
     if column.key != "category" or pictures is None or pictures.budget is None:
         return ""
     return next((part.key for part in pictures.budget.parts if part.label == row.values[place]), "")
@@ -273,7 +273,7 @@ LABELS = {
 def _tiles(section: Section) -> list[tuple[str, str]]:
     """The figures that a program's answer opens on, with what they are."""
     found = {fact.key: fact for fact in section.facts}
-    return [(found[key].words.removesuffix(" /s"), LABELS[key]) for key in TILES if key in found and found[key].value]
+    return [(found[key].text.removesuffix(" /s"), LABELS[key]) for key in TILES if key in found and found[key].value]
 
 
 def _capture_tiles(part: Part) -> list[tuple[str, str]]:
@@ -285,7 +285,7 @@ def _capture_tiles(part: Part) -> list[tuple[str, str]]:
         "busy_time_ns": "of the GPU busy",
     }
     found = {fact.key: fact for fact in part.facts}
-    return [(found[key].words, label) for key, label in labels.items() if key in found and found[key].value]
+    return [(found[key].text, label) for key, label in labels.items() if key in found and found[key].value]
 
 
 def timeline_key(content: Content) -> list[tuple[str, str]]:

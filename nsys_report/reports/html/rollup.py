@@ -1,11 +1,11 @@
-"""A program's roll-ups as the page's script draws them: rows in words, and the two figures that boxes have, width and colour."""
+"""A program's roll-ups as the page's script draws them: rows in words, and the two figures that boxes have, width and color."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from nsys_report.reports.rollup_tree import Figures, Rollups
-from nsys_report.units import duration, share, things, visible, words
+from nsys_report.units import cell_text, duration, share, things, visible
 
 UNKNOWN = -1
 """The share of the roof of what none is known of."""
@@ -32,11 +32,11 @@ def _figures(one: Figures) -> list[Any]:
         round(one.time_ns),
         UNKNOWN if one.share_of_roof is None else round(one.share_of_roof, 4),
         round(one.launches, 2),
-        f"{words('count', _whole(one.launches))} × {each}",
+        f"{cell_text('count', _whole(one.launches))} × {each}",
         duration(one.time_ns),
         share(one.time_share) if one.time_share is not None else "",
         roof,
-        words("bytes", one.bytes_accessed) if one.bytes_accessed is not None else "",
+        cell_text("bytes", one.bytes_accessed) if one.bytes_accessed is not None else "",
         duration(one.floor_ns) if one.floor_ns else "",
     ]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from nsys_report.reports.pictures.model import Roof, Roofline
 from nsys_report.reports.scales import wide
-from nsys_report.units import duration, phrase, share, visible, words
+from nsys_report.units import cell_text, duration, phrase, share, visible
 
 TERA = 1e12
 
@@ -32,7 +32,7 @@ def roofline_data(picture: Roofline, section: str) -> dict[str, Any]:
                     ["time", f"{duration(p.time_ns)}, {share(p.time_share)} of the kernel time"],
                     ["arithmetic", phrase("flops_per_s", p.flops_per_s)],
                     ["intensity", f"{p.flops_per_byte:.3g} FLOP per byte"],
-                    ["of its roof", words("ratio", p.share_of_roof)],
+                    ["of its roof", cell_text("ratio", p.share_of_roof)],
                 ],
             }
             for p in sorted(picture.points, key=lambda p: -p.time_ns)

@@ -17,7 +17,7 @@ from nsys_report.reports.lanes import lanes
 from nsys_report.reports.timeline.looks import Looks, ProgramKey
 from nsys_report.reports.timeline.model import Ints, Look, MarkRow
 from nsys_report.reports.timeline.windows import overlapping
-from nsys_report.units import kernel, shorten, words
+from nsys_report.units import cell_text, kernel, shorten
 
 if TYPE_CHECKING:
     from nsys_report.analysis.arrays.view import View
@@ -92,7 +92,7 @@ def _activity_looks(table: pa.Table, looks: Looks, programs: Programs, instructi
 
 def _activity_look(said: Mapping[str, str | None], figures: Figures, program: str | None, about: Mapping[str, Any]) -> Look:
     activity, name, label = said["activity"], said["name"] or "", about.get("label") or ""
-    facts = [("bytes", words("bytes", value)) for key, value in figures if key == "bytes"]
+    facts = [("bytes", cell_text("bytes", value)) for key, value in figures if key == "bytes"]
     if activity != "kernel":
         sort = {"memcpy": "copy", "graph": "graph"}.get(str(activity), "memset")
         shown = said["hlo_instruction"] or {"copy": f"copy {said['copy_kind'] or name}", "graph": name or "graph"}.get(sort, sort)
@@ -109,7 +109,7 @@ def _activity_look(said: Mapping[str, str | None], figures: Figures, program: st
 def _origin(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """How close an instruction comes to its roof, and where it was written."""
     if about.get("share_of_roof") is not None:
-        yield f"of its {about['roof']} roof", words("ratio", about["share_of_roof"])
+        yield f"of its {about['roof']} roof", cell_text("ratio", about["share_of_roof"])
     yield from ((label, str(about[key])) for key, label in WHERE_FROM if about.get(key))
 
 

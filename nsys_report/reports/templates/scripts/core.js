@@ -17,7 +17,7 @@ window.report = (function () {
   const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches);
   const painters = [];
-  // Canvases keep their colours on paper, which does not wait for them to be drawn anew: the style sheet gives dark ones their ground.
+  // Canvases keep their colors on paper, which does not wait for them to be drawn anew: the style sheet gives dark ones their ground.
   function paintAll() {
     root.dataset.charts = isDark() ? "dark" : "light";
     for (const paint of painters) paint();

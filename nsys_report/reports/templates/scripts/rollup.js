@@ -1,20 +1,20 @@
 "use strict";
-// Roll-ups: a typical step as boxes within boxes, as wide as their time and coloured by their share of the roof, over a table of the same
+// Roll-ups: a typical step as boxes within boxes, as wide as their time and colored by their share of the roof, over a table of the same
 // rows that open. What is asked for (by name, source line, layer, ...), searched and opened stands in the address.
 (function (report) {
   const { data, box, element } = report;
   const NAME = 0, TIME = 1, ROOF = 2, LAUNCHES = 3, WORDS = 4, FIRST = 12, THINNEST = 0.0015;
   const HEADINGS = [["name", "what", NAME], ["launches", "launches", LAUNCHES], ["time", "time", TIME], ["share", "share", TIME], ["roof", "of the roof", ROOF], ["bytes", "bytes", -1], ["floor", "floor", -1]];
-  // Cividis: as even for the colour-blind as for others (Nuñez, Anderton, Renslow, PLOS ONE 13(7), 2018), here at even steps.
+  // Cividis: as even for the color-blind as for others (Nuñez, Anderton, Renslow, PLOS ONE 13(7), 2018), here at even steps.
   const RAMP = [[0, 34, 78], [18, 53, 112], [59, 73, 108], [87, 93, 109], [112, 113, 115], [138, 134, 120], [165, 156, 116], [195, 179, 105], [225, 204, 85], [254, 232, 56]];
 
-  function colour(roof) {
+  function color(roof) {
     const at = Math.min(Math.max(roof, 0), 1) * (RAMP.length - 1), low = Math.min(Math.floor(at), RAMP.length - 2), part = at - low;
     return RAMP[low].map((value, i) => Math.round(value + (RAMP[low + 1][i] - value) * part));
   }
   function paint(made, roof) {
     if (roof < 0) return made.classList.add("unknown");
-    const [red, green, blue] = colour(roof);
+    const [red, green, blue] = color(roof);
     made.style.background = `rgb(${red},${green},${blue})`;
     made.style.color = red * 0.299 + green * 0.587 + blue * 0.114 > 118 ? "#000" : "#fff";
   }
