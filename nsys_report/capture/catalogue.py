@@ -95,6 +95,8 @@ NVTX = TableSpec(
         Text("text"),
     ),
 )
+OS_RUNTIME = TableSpec("OSRT_API", (*_SPAN, Integer("globalTid"), Integer("nameId")))
+"""Calls shorter than a threshold of the capture (OS_RUNTIME_OPTIONS:DURATION_THRESHOLD_NS, 1 µs unless told) are not recorded."""
 GRAPH_NODE = TableSpec(
     "CUDA_GRAPH_NODE_EVENTS",
     (Integer("start", required=True), Integer("globalTid"), Integer("graphNodeId", required=True), Integer("originalGraphNodeId")),

@@ -47,6 +47,16 @@ NVTX = pa.schema(
 )
 """A row per NVTX range, in order of start."""
 
+OS_CALLS = pa.schema(
+    [
+        column("start_ns", pa.int64(), "when the call of the operating system's runtime began"),
+        column("end_ns", pa.int64(), "when it returned"),
+        column("thread", pa.int64(), "the calling thread (global thread id)"),
+        column("name", WORD, "the function, such as read or pthread_cond_wait"),
+    ]
+)
+"""A row per traced call of the operating system's runtime by a thread that launches work, in order of start; a call may lie in another."""
+
 GRAPH_NODES = pa.schema(
     [
         column("start_ns", pa.int64(), "when the node was created or cloned"),
@@ -218,3 +228,5 @@ class Capture:
     """Which NVTX ranges were read: all, xla or none."""
     thread_names: Mapping[int, str] = field(default_factory=dict)
     """Names of the threads that called CUDA or opened ranges, by global thread id; those without one are not in it."""
+    os_calls: pa.Table = field(default_factory=OS_CALLS.empty_table)
+    """Schema OS_CALLS; empty where they were not traced, or were too many to read."""

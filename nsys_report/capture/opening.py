@@ -17,6 +17,7 @@ from nsys_report.capture.arrays import decode
 from nsys_report.capture.catalogue import resolve
 from nsys_report.capture.device import context_devices, used_gpus
 from nsys_report.capture.model import ACTIVITY, GRAPH_NODES, SYNCHRONIZATIONS, Capture, CaptureInfo, Omitted
+from nsys_report.capture.os_calls import read_os_calls
 from nsys_report.capture.plausibility import LATEST_NS, ClockOffset, clock_offset, outlasting, over_later_launches, shifted
 from nsys_report.capture.repeats import ACTIVITY_KEYS, without_repeats
 from nsys_report.capture.source import Source
@@ -126,6 +127,7 @@ def _read(source: Source, progress: Progress, ranges: Ranges, everything: bool) 
         ),
         ranges_read=ranges,
         thread_names=tables.read_thread_names(source, strings, _threads(runtime, nvtx)),
+        os_calls=read_os_calls(source, strings, work),
     )
     progress("capture read", 1.0)
     return capture

@@ -24,6 +24,7 @@ RUNTIME = pa.schema(
     ]
 )
 NVTX = pa.schema([("start_ns", pa.int64()), ("end_ns", pa.int64()), ("thread", pa.int64()), ("text", pa.string()), ("domain", pa.string())])
+OS_CALLS = pa.schema([("start_ns", pa.int64()), ("end_ns", pa.int64()), ("thread", pa.int64()), ("name", pa.string())])
 COSTS = ("kernel_class", "class_detail", "bytes_accessed", "weight_bytes", "kv_read_bytes", "kv_write_bytes", "flops")
 
 
@@ -60,6 +61,7 @@ def joined(
     executions: dict[int, dict[str, Any]] | None = None,
     runtime: list[dict[str, Any]] = (),  # type: ignore[assignment]
     nvtx: list[dict[str, Any]] = (),  # type: ignore[assignment]
+    os_calls: list[dict[str, Any]] = (),  # type: ignore[assignment]
 ) -> Joined:
     """The joined capture; executions' figures are worked out from their activities, `executions` overrides what it names."""
     rows = []
@@ -74,6 +76,7 @@ def joined(
         activities=memory,
         runtime=table(RUNTIME, list(runtime)),
         nvtx=table(NVTX, list(nvtx)),
+        os_calls=table(OS_CALLS, list(os_calls)),
         overhead=None,
         synchronizations=None,
     )

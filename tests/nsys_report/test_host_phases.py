@@ -94,3 +94,34 @@ def test_threads_are_called_by_their_names() -> None:
     made = joined([row for n in range(3) for row in step(4000 * n, n)], [fact("k")], executions={n + 10: HELPER for n in range(3)}, nvtx=[])
     made = replace(made, capture=SimpleNamespace(**vars(made.capture) | {"thread_names": {11: "dataloader"}}))  # type: ignore[arg-type]
     assert {r["thread_name"] for r in host_phases(make_view(made)).to_pylist()} == {"dataloader"}
+
+
+def test_phases_name_the_calls_of_the_operating_system_that_they_pass_in() -> None:
+    """In the middle step fread holds 100 to 400 of the phase from 1,500 to 2,000, with a read in it; a sleep of 1,000 goes over
+    two phases (from 2,250 to 3,900 lies before the call) and another thread's wait counts for nothing."""
+    at = 4000
+    calls = [
+        (at + 1600, at + 1900, 11, "fread"),
+        (at + 1600, at + 1800, 11, "read"),
+        (at + 1900, at + 1950, 11, "mmap"),
+        (at + 2240, at + 3240, 11, "nanosleep"),
+        (at + 3250, at + 3900, 12, "sem_wait"),
+    ]
+    calls += [(a - d, b - d, t, n) for d in (4000, -4000) for a, b, t, n in calls]
+    made = joined(
+        [row for n in range(3) for row in step(4000 * n, n)],
+        [fact("k")],
+        executions={n + 10: HELPER for n in range(3)},
+        os_calls=[{"start_ns": a, "end_ns": b, "thread": t, "name": n} for a, b, t, n in sorted(calls)],
+    )
+    found = [r for r in host_phases(make_view(made)).to_pylist() if r["hlo_module"] == "jit_step"]
+    assert {r["phase"]: r["os_calls"] for r in found} == {
+        "before_fetch": None,
+        "fetch": None,
+        "after_result": [("fread", 300), ("mmap", 50)],
+        "upload": None,
+        "between_arguments": None,
+        "program": [("nanosleep", 10)],
+        "before_call": [("nanosleep", 990)],
+        "launch": None,
+    }

@@ -216,3 +216,4 @@ class HostPhaseRow(TypedDict):
     thread: Any
     thread_name: str | None
     user_range: str | None
+    os_calls: Any

@@ -17,6 +17,7 @@ from nsys_report.analysis.arrays.schemas import MODULE_KEY
 from nsys_report.analysis.arrays.tables import module_columns, table
 from nsys_report.analysis.arrays.view import Flags, Ints, View, coded, executions_by_module, ints, once_per_view
 from nsys_report.analysis.idle.causes import EXECUTE_RANGE
+from nsys_report.analysis.idle.os_calls import OsCalls, os_calls
 from nsys_report.analysis.idle.user_ranges import UserRanges, user_ranges
 from nsys_report.analysis.times.attribution import windows
 from nsys_report.analysis.times.modules import intervals_to_next
@@ -56,6 +57,12 @@ HOST_PHASES = pa.schema(
             pa.string(),
             "the innermost NVTX range of the program's own around most of the phase; null for none",
         ),
+        column(
+            "os_calls",
+            pa.map_(pa.string(), pa.int64()),
+            "the thread's time in each call of the operating system's runtime, ns, longest first, without calls within calls; null where "
+            "none was traced",
+        ),
     ]
 )
 """A row per phase of one typical step of each program that is called again and again."""
@@ -78,14 +85,14 @@ class Event:
 
 def host_phases(view: View) -> pa.Table:
     """Schema HOST_PHASES, in the order of the programs."""
-    taken, ranges = _execution_ranges(view), user_ranges(view)
+    taken, ranges, calls = _execution_ranges(view), user_ranges(view), os_calls(view)
     found = [HOST_PHASES.empty_table()]
     for module in range(len(view.modules)):
         pair = typical_pair(view, module)
         if pair is not None and _calls_between(view, *pair) <= MOST_BETWEEN:
             done, events = _between(view, *pair)
             rows = list(_phases(done, events, _call(view, pair[1], taken)))
-            found.append(_table(view, module, rows, _named(ranges, done, rows)))
+            found.append(_table(view, module, rows, _named(ranges, done, rows), _called(calls, done, rows)))
     return pa.concat_tables(found)
 
 
@@ -95,7 +102,12 @@ def _named(ranges: UserRanges, done: int, rows: list[Row]) -> list[str | None]:
     return [ranges.naming(done + start, done + start + length, thread, whole) for _, _, start, length, thread in rows]
 
 
-def _table(view: View, module: int, rows: list[Row], named: list[str | None]) -> pa.Table:
+def _called(calls: OsCalls, done: int, rows: list[Row]) -> list[dict[str, int] | None]:
+    """The time in calls of the operating system's runtime within each phase, by name."""
+    return [calls.within(done + start, done + start + length, thread) or None for _, _, start, length, thread in rows]
+
+
+def _table(view: View, module: int, rows: list[Row], named: list[str | None], called: list[dict[str, int] | None]) -> pa.Table:
     names = view.joined.capture.thread_names
     columns = {
         **module_columns([view.modules[module]] * len(rows)),
@@ -108,6 +120,7 @@ def _table(view: View, module: int, rows: list[Row], named: list[str | None]) ->
         "thread": pa.array([row[4] if row[4] >= 0 else None for row in rows], pa.int64()),
         "thread_name": pa.array([names.get(row[4]) for row in rows], pa.string()),
         "user_range": pa.array(named, pa.string()),
+        "os_calls": pa.array([list(times.items()) if times else None for times in called], HOST_PHASES.field("os_calls").type),
     }
     return table(HOST_PHASES, columns)
 

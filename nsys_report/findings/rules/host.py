@@ -9,6 +9,7 @@ from nsys_report.fact import Fact
 from nsys_report.findings.ledger import all_of, claimed_ns
 from nsys_report.findings.model import Finding, Source
 from nsys_report.findings.rules.offload import offloaded_arguments
+from nsys_report.findings.rules.os_calls import os_call_facts, os_call_told
 from nsys_report.findings.rules.remedies import fewer_calls
 from nsys_report.findings.rules.transfers import (
     BETWEEN,
@@ -52,7 +53,7 @@ def waiting_for_host(context: Context, step: Step) -> Iterator[Finding]:
         title=f"The GPU stands idle {duration(idle)} of each {duration(step.wall_ns)} step{_where(idle, within)}"
         + _longest_words(phases)
         + (f", in {next(iter(ranges))!r}" if 2 * max(ranges.values(), default=0.0) >= idle else ""),
-        why=_why_waiting(step, phases, copies, helpers) + _told(rows),
+        why=_why_waiting(step, phases, copies, helpers) + _told(rows) + os_call_told(rows),
         remedy=_phase_remedy(step, max(phases, key=phases.__getitem__)) if phases else _remedy(downs >= 0.5, ups, helpers, step.tokens),
         confidence="likely",
         basis="Idle time by cause, from API calls and copies; whether the next call needs the result on the host, a capture cannot show",
@@ -71,6 +72,7 @@ def waiting_for_host(context: Context, step: Step) -> Iterator[Finding]:
             Fact("bytes_out", "bytes to the host", down, "bytes"),
             Fact("helper_executions", "executions of programs without kernels", helpers, "count"),
             *(Fact(f"range_{n}", name, ns, "ns") for n, (name, ns) in enumerate(ranges.items(), 1)),
+            *os_call_facts(rows),
             *(Fact(f"phase_{key}_ns", f"in one typical step: {_PHASES[key]}", time, "ns") for key, time in phases.items()),
         ),
     )

@@ -35,7 +35,7 @@ _XLA = ("XlaModule:", "Thunk:", "Xla", "TSL:", "Tsl")
 def host_rows(capture: Capture, shown: Ranges, looks: Looks) -> tuple[list[MarkRow], tuple[str, ...]]:
     """The rows of the threads that do most in the windows, and what is left out, in words. Threads that launch nothing and are in no
     range stand together with those that do the same."""
-    calls, ranges = _within(capture.runtime, shown), _within(capture.nvtx, shown)
+    calls, ranges, system = (_within(table, shown) for table in (capture.runtime, capture.nvtx, capture.os_calls))
     names, count = np.unique(np.concatenate([ints(calls, "thread"), ints(ranges, "thread")]), return_counts=True)
     groups: dict[tuple[str, int], list[int]] = {}
     in_ranges = set(ints(ranges, "thread").tolist())
@@ -49,6 +49,7 @@ def host_rows(capture: Capture, shown: Ranges, looks: Looks) -> tuple[list[MarkR
         others = f" and {len(own) - 1} more" if len(own) > 1 else ""
         title = f"{thread_title(own[0], capture.thread_names.get(own[0]), several)}{others}: {role}"
         rows += _thread_rows(title, own, calls, ranges, looks)
+        rows += _system_rows(title, own, system, looks)
     left = sum(map(len, list(groups.values())[MOST_GROUPS:]))
     return rows, (f"{things(left, 'more thread')} with few calls are left out.",) if left else ()
 
@@ -73,6 +74,15 @@ def _thread_rows(group: str, threads: list[int], calls: pa.Table, ranges: pa.Tab
         yield from _rows(group, "NVTX", "range", own, _range_looks(own, looks))
     if len(mine):
         yield from _rows(group, "CUDA calls", "call", mine, _call_looks(mine, looks))
+
+
+def _system_rows(group: str, threads: list[int], system: pa.Table, looks: Looks) -> Iterator[MarkRow]:
+    """The calls of the operating system's runtime, where they were traced."""
+    mine = system.filter(pa.array(np.isin(ints(system, "thread"), threads)))
+    if len(mine):
+        names = coded(mine, "name")
+        made = {code: looks.number(Look(names.words[code], "h-call")) for code in np.unique(names.codes).tolist()}
+        yield from _rows(group, "OS calls", "call", mine, np.array([made[code] for code in names.codes.tolist()], np.int64))
 
 
 def _role(calls: pa.Table) -> str:

@@ -11,6 +11,7 @@ from nsys_report.analysis.idle.host_phases import typical_pair
 from nsys_report.reports.timeline.device import Programs
 from nsys_report.reports.timeline.looks import Looks
 from nsys_report.reports.timeline.model import Look, MarkRow
+from nsys_report.units import duration
 
 if TYPE_CHECKING:
     from nsys_report.session import Session
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 GROUP = "the host in a step of median length, in words"
 COLORS = {"fetch": "b-copies", "upload": "b-copies", "program": "b-other_executions", "launch": "b-launch"}
 """Of phases that are no work of the host alone the part of the budget that they are nearest to."""
+
+MOST_CALLS = 3
+"""Calls of the operating system, longest first, that a phase names."""
 
 
 def phase_rows(session: Session, programs: Programs, looks: Looks) -> Iterator[MarkRow]:
@@ -35,6 +39,12 @@ def phase_rows(session: Session, programs: Programs, looks: Looks) -> Iterator[M
 
 
 def _look(record: dict[str, Any]) -> Look:
-    told = (("phase", record["about"]), ("which", record["name"]), ("in the program's range", record["user_range"]))
+    called = ", ".join(f"{name} {duration(ns)}" for name, ns in (record["os_calls"] or ())[:MOST_CALLS])
+    told = (
+        ("phase", record["about"]),
+        ("which", record["name"]),
+        ("in the program's range", record["user_range"]),
+        ("calls of the operating system", called or None),
+    )
     facts = tuple((label, str(value)) for label, value in told if value is not None)
     return Look(record["phase"].replace("_", " "), COLORS.get(record["phase"], "b-host"), facts=facts)
