@@ -110,7 +110,7 @@ NSYS_REPORT: dict[str, str] = {
     "ranks/": "intervals.py hlo_mapping/__init__.py errors.py units.py fact.py capture/session.py analysis/arrays/ analysis/idle/ findings/"
     " session.py | numpy",
     "ranks/engine.py": "hlo_mapping/__init__.py errors.py capture/session.py pipeline.py session.py ranks/ | distributed",
-    "history/": "errors.py units.py stepbench/result.py session.py | filelock ruptures numpy",
+    "history/": "errors.py units.py stepbench/result.py analysis/program_rows.py session.py | filelock ruptures numpy",
     "profiling/hook/": "| jax",
     "profiling/": "errors.py nsys_tool.py capture/ session.py profiling/hook/ | pyarrow",
     "serving/": "intervals.py errors.py nsys_tool.py units.py fact.py analysis/arrays/ capture/session.py findings/model.py profiling/"
@@ -136,14 +136,15 @@ NSYS_REPORT: dict[str, str] = {
     " analysis/structure/branches.py analysis/roofline/ analysis/budget/ analysis/rollup/"
     " analysis/idle/ findings/ session.py comparison/model.py history/ counters/ profiling/gpu.py profiling/passes.py profiling/record.py"
     " ranks/ serving/ | numpy pyarrow",
-    "reports/pictures/": "units.py joined.py ranks/ analysis/arrays/ analysis/idle/ analysis/roofline/ceilings.py session.py reports/"
+    "reports/pictures/": "units.py joined.py ranks/ analysis/program_rows.py analysis/arrays/ analysis/idle/"
+    " analysis/roofline/ceilings.py session.py reports/"
     " reports/arrays.py reports/lanes.py"
     " | numpy pyarrow",
     "reports/figures/": "units.py reports/palette.py reports/scales.py reports/export.py reports/pictures/model.py | matplotlib numpy",
     "reports/timeline/": "intervals.py units.py joined.py analysis/ analysis/arrays/ analysis/idle/ analysis/structure/ analysis/times/"
     " capture/model.py"
     " session.py reports/ reports/arrays.py reports/lanes.py | numpy pyarrow",
-    "reports/html/": "hlo_mapping/__init__.py units.py fact.py quantities.py analysis/roofline/ceilings.py"
+    "reports/html/": "hlo_mapping/__init__.py units.py fact.py quantities.py analysis/program_rows.py analysis/roofline/ceilings.py"
     " session.py comparison/model.py history/trend.py"
     " reports/model.py reports/palette.py reports/scales.py reports/finding_page.py reports/export.py reports/ reports/pictures/"
     " reports/timeline/ | jinja2 markupsafe numpy",

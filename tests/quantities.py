@@ -15,13 +15,14 @@ from typing import Any
 
 from hlo_mapping import HloError
 from nsys_report.analysis.budget.table import typical_executions
+from nsys_report.analysis.program_rows import of_program
 from nsys_report.assertions.names import names_of
 from nsys_report.errors import ReportError
 from nsys_report.history.figures import capture_record
 from nsys_report.quantities import QUANTITIES
 from nsys_report.reports.model import Section, Table
 from nsys_report.reports.pictures.build import build_pictures
-from nsys_report.reports.programs import of_module, title_of
+from nsys_report.reports.programs import title_of
 from nsys_report.units import duration
 from tests.surfaces import Surfaces, llm_lines, serves, surfaces_of
 
@@ -50,7 +51,7 @@ def _programs(surfaces: Surfaces) -> Iterator[tuple[str, dict[str, Any], Section
     results = surfaces.analysis.results
     for record in results.modules.to_pylist():
         section = next((s for s in surfaces.report.parts[0].sections if s.key == f"program:{title_of(record)}"), None)
-        steps = of_module(results.steps, record).to_pylist()
+        steps = of_program(results.steps, record).to_pylist()
         if section is not None and steps:
             yield title_of(record), record, section, steps[0]
 
@@ -157,9 +158,9 @@ def kernels_in_budget(surfaces: Surfaces) -> Iterator[str]:
     """The budget's time of kernels is theirs but for what ran at the same time, and idle and busy time make the step."""
     results = surfaces.analysis.results
     for title, record, _, step in _programs(surfaces):
-        rows = of_module(results.budget, record).to_pylist()
+        rows = of_program(results.budget, record).to_pylist()
         own = sum(r["typical_ns"] for r in rows if r["category"] in ("floor", "traffic", "below_roof", "kernels") and r["part"] != "graphs")
-        classes = sum(r["typical_ns"] or 0 for r in of_module(results.classes, record).to_pylist())
+        classes = sum(r["typical_ns"] or 0 for r in of_program(results.classes, record).to_pylist())
         if classes and own > classes * (1 + 1e-5) + 1:
             yield f"{title}: kernels take {own} in the budget and {classes} by class"
         if step["idle_ns"] > step["typical_ns"]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from hlo_mapping import ELEMENT_BITS, WORD, column
 from nsys_report.analysis.arrays.schemas import MODULE_KEY
 from nsys_report.analysis.arrays.tables import Column, table
+from nsys_report.analysis.program_rows import of_program
 from nsys_report.analysis.results import AnalysisResults
 from nsys_report.errors import UsageError
 
@@ -146,7 +147,8 @@ class _Program:
     @classmethod
     def of(cls, results: AnalysisResults, step: dict[str, Any]) -> _Program:
         def mine(rows: pa.Table) -> list[dict[str, Any]]:
-            return [r for r in rows.to_pylist() if (r["hlo_module"], r["program_id"]) == (step["hlo_module"], step["program_id"])]
+            found: list[dict[str, Any]] = of_program(rows, step).to_pylist()
+            return found
 
         roof = results.ceilings.roof
         weights = [r for r in mine(results.instructions) if r["kernel_class"] == "weights"]

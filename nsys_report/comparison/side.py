@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from nsys_report.analysis.arrays.view import ints
 from nsys_report.analysis.budget.table import steps_of
+from nsys_report.analysis.program_rows import rows_of_program
 from nsys_report.analysis.structure.sequences import Sequence, typical_sequences
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _layers(results: AnalysisResults, module: int, sequence: Sequence | None) ->
     """The layer of each instruction, numbered from the first that is like the others; what an instruction first runs in counts."""
     view = results.view
     key = view.modules[module].hlo_module, view.modules[module].program_id
-    row = next((r for r in results.layers.to_pylist() if (r["hlo_module"], r["program_id"]) == key), None)
+    row = next(iter(rows_of_program(results.layers, *key).to_pylist()), None)
     if row is None or sequence is None or row["iterations"] != 1:
         return {}
     names = view.joined.facts["hlo_instruction"].to_pylist()
@@ -151,14 +152,13 @@ def _told(view: View, results: AnalysisResults, module: int, chosen: Ints) -> di
     kernels = np.flatnonzero(view.kernel & mine[view.execution])
     in_graphs = int(ints(view.joined.activities, "graph_node_id")[1][kernels].sum())
     told = {"kernels in CUDA graphs": "all" if in_graphs == len(kernels) else "none" if not in_graphs else "some"} if len(kernels) else {}
-    for row in results.layers.to_pylist():
-        if (row["hlo_module"], row["program_id"]) == (key.hlo_module, key.program_id):
-            told["layers"] = str(row["layers"] + row["ragged_layers"]) + (
-                f" in {row['iterations']} iterations" if row["iterations"] > 1 else ""
-            )
+    for row in rows_of_program(results.layers, key.hlo_module, key.program_id).to_pylist():
+        told["layers"] = str(row["layers"] + row["ragged_layers"]) + (
+            f" in {row['iterations']} iterations" if row["iterations"] > 1 else ""
+        )
     return told
 
 
 def _facts(results: AnalysisResults, module: str | None, number: int | None) -> dict[str, dict[str, Any]]:
-    rows = results.instructions.to_pylist()
-    return {r["hlo_instruction"]: r for r in rows if (r["hlo_module"], r["program_id"]) == (module, number) and r["hlo_instruction"]}
+    rows = rows_of_program(results.instructions, module, number).to_pylist()
+    return {r["hlo_instruction"]: r for r in rows if r["hlo_instruction"]}

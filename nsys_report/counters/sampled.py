@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from nsys_report.analysis.program_rows import rows_of_program
 from nsys_report.analysis.results import AnalysisResults
 from nsys_report.capture.model import Gpu
 from nsys_report.joined import Joined
@@ -99,12 +100,7 @@ def _series(metrics: pa.Table) -> Iterator[tuple[tuple[int, str], _Series]]:
 
 def _spans(joined: Joined, key: tuple[str | None, int | None]) -> Iterator[tuple[Gpu, Ints, Ints]]:
     """The complete executions of a program by the GPU that they ran on."""
-    executions = joined.executions
-    chosen = executions["is_complete"]
-    for name, value in zip(("hlo_module", "program_id"), key, strict=True):
-        same = pc.is_null(executions[name]) if value is None else pc.fill_null(pc.equal(executions[name], value), False)
-        chosen = pc.and_(chosen, same)
-    mine = executions.filter(chosen)
+    mine = rows_of_program(joined.executions.filter(joined.executions["is_complete"]), *key)
     for gpu in joined.capture.info.gpus:
         here = pc.equal(mine["device_id"], gpu.device_id)
         if gpu.process_id is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from nsys_report.analysis.program_rows import rows_of_program
 from nsys_report.errors import InputError
 from nsys_report.history.model import Record
 from nsys_report.stepbench.result import FORMAT as STEPS
@@ -60,7 +61,8 @@ def _figures(analysis: Session) -> Iterator[tuple[str, float]]:
 
 def _program(results: Any, module: Mapping[str, Any], key: tuple[Any, Any]) -> Iterator[tuple[str, float | None]]:
     def rows(table: Any) -> list[dict[str, Any]]:
-        return [r for r in table.to_pylist() if (r["hlo_module"], r["program_id"]) == key]
+        found: list[dict[str, Any]] = rows_of_program(table, *key).to_pylist()
+        return found
 
     yield from (("step_ns", row["typical_ns"]) for row in rows(results.steps))
     yield from ((figure, module[column]) for figure, column in PROGRAM_FIGURES.items())

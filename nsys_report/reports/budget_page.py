@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from nsys_report.analysis.program_rows import of_program
 from nsys_report.findings.explained import findings_by_row
 from nsys_report.reports.model import Column, Row, Table
 from nsys_report.reports.present import Record, Show, present
-from nsys_report.reports.programs import of_module
 from nsys_report.units import Value, duration, things
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ GAPS = (
 
 def budget_tables(results: AnalysisResults, record: Record, findings: Iterable[Finding] = ()) -> Iterable[Table]:
     """The budget by category, then in full by part, then why the GPU waited before an execution; rows name their findings."""
-    steps = of_module(results.steps, record).to_pylist()
-    parts = of_module(results.budget, record)
+    steps = of_program(results.steps, record).to_pylist()
+    parts = of_program(results.budget, record)
     if not steps or not len(parts):
         return
     by_row = findings_by_row(findings, record["hlo_module"], record["program_id"])
@@ -94,7 +94,7 @@ def budget_tables(results: AnalysisResults, record: Record, findings: Iterable[F
     words = {"category": _category, "part": _part}
     in_full = present(parts, PARTS, "budget_parts", "Step budget by part", words=words, in_full=True)
     yield _with_findings(in_full, [by_row.get((row["category"], row["part"]), []) for row in parts.to_pylist()])
-    gaps = of_module(results.host_gaps, record)
+    gaps = of_program(results.host_gaps, record)
     if len(gaps):
         yield present(gaps, GAPS, "host_gaps", "Why the GPU waited before an execution", words={"category": _category}, in_full=True)
 

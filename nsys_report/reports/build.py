@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from nsys_report.analysis.program_rows import of_program
 from nsys_report.reports import (
     budget_page,
     capture_sections,
@@ -94,19 +95,19 @@ def worth_a_section(session: Session) -> tuple[list[dict[str, Any]], int]:
 def _program(session: Session, record: Record, top: int | None, rollup: str) -> Section:
     """One program: its times, its classes, its instructions."""
     results = session.results
-    classes, instructions = (programs.of_module(t, record) for t in (results.classes, results.instructions))
+    classes, instructions = (of_program(t, record) for t in (results.classes, results.instructions))
     tables: list[Table] = [programs.times_table(record)]
     facts, lines = opening(session, record, classes)
     joined = classes["kernel_class"].null_count < len(classes) or (bool(session.narrowed) and not len(classes))
     if joined:
         tables += [
             programs.classes_table(classes, classes_total(session, record, classes)),
-            programs.details_table(programs.of_module(results.details, record)),
-            programs.phases_table(programs.of_module(results.phases, record)),
+            programs.details_table(of_program(results.details, record)),
+            programs.phases_table(of_program(results.phases, record)),
             *rollup_page.rollup_tables(results, record, top, rollup),
             programs.instructions_table(instructions, top, record["complete_executions"]),
         ]
-    elif len(kernels := programs.of_module(results.kernels, record)):
+    elif len(kernels := of_program(results.kernels, record)):
         tables.append(capture_sections.kernels_table(kernels, "Kernels by time", top))
     layer_lines, layers = program_details.layer_tables(results, record, top)
     tables[1:1] = [
@@ -114,7 +115,7 @@ def _program(session: Session, record: Record, top: int | None, rollup: str) -> 
         *what_if_page.what_if_tables(results, session.predictions, record),
     ]
     tables += layers
-    copies = programs.of_module(results.copies, record)
+    copies = of_program(results.copies, record)
     if len(copies):
         tables.append(capture_sections.copies_table(copies))
     if (memory := memory_page.memory_of(session, record)) is not None:

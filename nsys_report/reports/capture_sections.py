@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nsys_report.analysis.program_rows import of_program
 from nsys_report.capture.model import shared_places
 from nsys_report.fact import Fact
 from nsys_report.quantities import QUANTITIES, name_of
@@ -280,14 +281,10 @@ def summary(sessions: Sequence[Session]) -> Table:
 
 def _step(session: Session, record: Record) -> tuple[float | None, float | None, float | None]:
     """A program's typical step, and the kernel time and the idle time in it."""
-    from nsys_report.reports.programs import of_module
-
-    steps = of_module(session.results.steps, record).to_pylist() if "program_id" in record else []
+    steps = of_program(session.results.steps, record).to_pylist() if "program_id" in record else []
     return (steps[0]["typical_ns"], steps[0]["typical_kernel_time_ns"], steps[0]["idle_ns"]) if steps else (None, None, None)
 
 
 def _floor(session: Session, record: Record) -> float | None:
-    from nsys_report.reports.programs import of_module
-
-    floor = pc.sum(of_module(session.results.classes, record)["floor_measured_ns"]).as_py()
+    floor = pc.sum(of_program(session.results.classes, record)["floor_measured_ns"]).as_py()
     return float(floor) if floor else None

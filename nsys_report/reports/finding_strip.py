@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsys_report.analysis.idle.causes import CODES
+from nsys_report.analysis.program_rows import rows_of_program
 from nsys_report.analysis.times.attribution import windows
 from nsys_report.units import duration, share
 
@@ -60,8 +61,7 @@ def finding_strip(session: Session, finding: Finding) -> FindingStrip | None:
 
 def _typical_run(session: Session, finding: Finding) -> int | None:
     """The execution whose step is nearest to the typical one."""
-    steps = session.results.steps.to_pylist()
-    step = next((s for s in steps if (s["hlo_module"], s["program_id"]) == (finding.hlo_module, finding.program_id)), None)
+    step = next(iter(rows_of_program(session.results.steps, finding.hlo_module, finding.program_id).to_pylist()), None)
     view = session.results.view
     keys = [(m.hlo_module, m.program_id) for m in view.modules]
     if step is None or (finding.hlo_module, finding.program_id) not in keys:

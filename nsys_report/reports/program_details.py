@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from nsys_report.analysis.program_rows import of_program
 from nsys_report.reports.model import Mark, Table
 from nsys_report.reports.present import Record, Show, present
-from nsys_report.reports.programs import ABOVE, of_module
+from nsys_report.reports.programs import ABOVE
 from nsys_report.units import Value, count, duration, share, things
 
 if TYPE_CHECKING:
@@ -108,9 +109,9 @@ REMARKED = {"kernel_time_ns": "kernel time", "host_gap_ns": "host gap"}
 
 def layer_tables(results: AnalysisResults, record: Record, top: int | None) -> tuple[tuple[str, ...], tuple[Table, ...]]:
     """What repeats in a program, loops and layers, in a sentence each, and the layer's table, most time first."""
-    loops = tuple(map(_loop_line, of_module(results.loops, record).to_pylist()))
-    found = of_module(results.layers, record).to_pylist()
-    rows = of_module(results.layer_rows, record)
+    loops = tuple(map(_loop_line, of_program(results.loops, record).to_pylist()))
+    found = of_program(results.layers, record).to_pylist()
+    rows = of_program(results.layer_rows, record)
     if not found or not len(rows):
         return loops, ()
     layer = found[0]
@@ -162,7 +163,7 @@ def _above(record: Record) -> tuple[Mark, ...]:
 
 def repeat_lines(results: AnalysisResults, record: Record) -> Iterable[str]:
     """What is remarkable about how executions differ: drift, two levels, slow ones."""
-    for row in of_module(results.repeats, record).to_pylist():
+    for row in of_program(results.repeats, record).to_pylist():
         name = REMARKED.get(row["measure"])
         if name is None:
             continue
@@ -192,7 +193,7 @@ def full_tables(results: AnalysisResults, record: Record) -> list[Table]:
 
 
 def _full(data: pa.Table, record: Record, shows: tuple[Show, ...], key: str, title: str, words: Words) -> Table:
-    return present(of_module(data, record), shows, key, title, words=words, in_full=True)
+    return present(of_program(data, record), shows, key, title, words=words, in_full=True)
 
 
 def _measure(record: Record) -> Value:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nsys_report.analysis.program_rows import of_program
 from nsys_report.fact import Fact
 from nsys_report.findings.explained import explained
 from nsys_report.quantities import QUANTITIES
 from nsys_report.reports.present import Record
-from nsys_report.reports.programs import of_module
 from nsys_report.units import Value, count, duration, rate, share, things
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ COPIES_COUNT = 1.005
 
 def opening(session: Session, record: Record, classes: pa.Table) -> tuple[tuple[Fact, ...], tuple[str, ...]]:
     """A program's figures, and the sentences that say them."""
-    found: list[Mapping[str, Any]] = of_module(session.results.steps, record).to_pylist()
+    found: list[Mapping[str, Any]] = of_program(session.results.steps, record).to_pylist()
     step = found[0] if found else None
     facts = [*_run_facts(record, step), *_step_facts(step), *_floor_facts(classes, _kernel_time(record, step))]
     lines = [_kind_line(session, record), _run_line(record, step), _step_line(step), _floor_line(facts, classes)]
@@ -176,7 +176,7 @@ def classes_total(session: Session, record: Record, classes: pa.Table) -> dict[s
     if (pc.sum(classes["time_share"]).as_py() or 0) < 0.999:
         return None
     total: dict[str, Any] = {name: pc.sum(classes[name]).as_py() for name in SUMMED}
-    steps: list[Mapping[str, Any]] = of_module(session.results.steps, record).to_pylist()
+    steps: list[Mapping[str, Any]] = of_program(session.results.steps, record).to_pylist()
     kernels = _kernel_time(record, steps[0] if steps else None)
     with_copies = (total["typical_ns"] or 0) > COPIES_COUNT * (kernels or 0)
     total |= {"kernel_class": "all, copies too" if with_copies else "all", "typical_share": 1.0, "time_share": 1.0}

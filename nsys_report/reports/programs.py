@@ -237,13 +237,3 @@ def _source(record: Record) -> str:
 def _rarely(others: Callable[[Record], tuple[Mark, ...]], runs: int, record: Record) -> tuple[Mark, ...]:
     """The other doubts, and whether it ran in some executions only: its launches and bytes are of those, its time of a typical step."""
     return (*others(record), RARELY) if record["executions"] < runs else others(record)
-
-
-def of_module(table: pa.Table, record: Record) -> pa.Table:
-    """The rows of one program."""
-    mask = None
-    for key in ("hlo_module", "program_id"):
-        column = table[key]
-        same = pc.is_null(column) if record[key] is None else pc.fill_null(pc.equal(column, record[key]), False)
-        mask = same if mask is None else pc.and_(mask, same)
-    return table.filter(mask)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import fsum
 from typing import TYPE_CHECKING, Any
 
+from nsys_report.analysis.program_rows import of_program
 from nsys_report.analysis.rollup.dimensions import DIMENSIONS
 from nsys_report.analysis.rollup.tree import rollup_table
 from nsys_report.reports.model import Mark, Table
 from nsys_report.reports.present import Record, Show, present
-from nsys_report.reports.programs import of_module
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +52,7 @@ def _shows(by: str) -> tuple[Show, ...]:
 
 def rollup_tables(results: AnalysisResults, record: Record, top: int | None, chosen: str = DEFAULT) -> list[Table]:
     """A table for each dimension that tells the program's instructions apart; the chosen one stands on short pages too, and first."""
-    work = of_module(results.work, record)
+    work = of_program(results.work, record)
     order = sorted(DIMENSIONS, key=lambda by: by != chosen)
     found = [(by, rollup_table(work, by, results.ceilings)) for by in order if len(work)]
     return [_table(by, rows, top, by != chosen) for by, rows in found if by in (chosen, DEFAULT) or tells(rows["group"].to_pylist())]

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nsys_report.analysis.program_rows import of_program
 from nsys_report.analysis.rollup.dimensions import DIMENSIONS
 from nsys_report.analysis.rollup.tree import rollup_table
 from nsys_report.reports.present import Record
-from nsys_report.reports.programs import of_module
 from nsys_report.reports.rollup_page import tells
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Rollups:
 
 def rollup_trees(session: Session, record: Record, share_of_page: int = 1) -> Rollups | None:
     """The trees of one program; None where nothing ran."""
-    work = of_module(session.results.work, record)
+    work = of_program(session.results.work, record)
     if not len(work):
         return None
     ceilings = session.results.ceilings

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from nsys_report.analysis.program_rows import of_program
 from nsys_report.reports.model import Column, Row, Table
 from nsys_report.reports.present import Record
-from nsys_report.reports.programs import of_module
 
 if TYPE_CHECKING:
     from nsys_report.analysis.results import AnalysisResults
@@ -27,10 +27,10 @@ AS_IT_IS = "as it is"
 
 def what_if_tables(results: AnalysisResults, asked: WhatIf | None, record: Record) -> Iterable[Table]:
     """One program's scenarios, where any are asked for and it has a step to predict."""
-    steps = of_module(results.steps, record).to_pylist()
+    steps = of_program(results.steps, record).to_pylist()
     if not steps or asked is None:
         return
-    found = of_module(asked.predictions, record).to_pylist()
+    found = of_program(asked.predictions, record).to_pylist()
     rows = [Row((AS_IT_IS, steps[0]["typical_ns"], None, None, steps[0]["tokens_per_s"], None, None))]
     for p in found:
         share = p["saved_ns"] / p["step_ns"] if p["step_ns"] else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from nsys_report.analysis.arrays.rows import HostPhaseRow
+from nsys_report.analysis.program_rows import rows_of_program
 from nsys_report.fact import Fact
 from nsys_report.findings.ledger import all_of, claimed_ns
 from nsys_report.findings.model import Finding, Source
@@ -130,8 +131,8 @@ def _phase_remedy(step: Step, phase: str) -> str:
 
 def _host_rows(context: Context, step: Step) -> list[HostPhaseRow]:
     """Rows of schema HOST_PHASES: one typical step of a program, in order."""
-    key = (step.key.hlo_module, step.key.program_id)
-    return [r for r in context.results.host_phases.to_pylist() if (r["hlo_module"], r["program_id"]) == key]
+    rows: list[HostPhaseRow] = rows_of_program(context.results.host_phases, step.key.hlo_module, step.key.program_id).to_pylist()
+    return rows
 
 
 def _named_ranges(rows: list[HostPhaseRow]) -> dict[str, float]:

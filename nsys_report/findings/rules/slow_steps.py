@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from nsys_report.analysis.idle.causes import CAUSES
+from nsys_report.analysis.program_rows import rows_of_program
 from nsys_report.fact import Fact
 from nsys_report.findings.model import Finding
 from nsys_report.findings.parts import places
@@ -128,8 +129,8 @@ def slow_ones(context: Context, step: Step, measure: str) -> SlowOnes | None:
 
 
 def _rows(context: Context, step: Step, measure: str) -> list[dict[str, Any]]:
-    key = (step.key.hlo_module, step.key.program_id, measure)
-    return [row for row in context.results.slow.to_pylist() if (row["hlo_module"], row["program_id"], row["measure"]) == key]
+    rows = rows_of_program(context.results.slow, step.key.hlo_module, step.key.program_id).to_pylist()
+    return [row for row in rows if row["measure"] == measure]
 
 
 def _every(context: Context, step: Step, ids: list[int]) -> int | None:

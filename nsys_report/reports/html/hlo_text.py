@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from nsys_report.analysis.program_rows import of_program
 from nsys_report.reports.build import worth_a_section
-from nsys_report.reports.programs import of_module, title_of
+from nsys_report.reports.programs import title_of
 
 if TYPE_CHECKING:
     from hlo_mapping import Instruction, Module, Origin, Origins, Program
@@ -34,7 +35,7 @@ def hlo_texts(session: Session, room: int) -> Iterable[tuple[str, dict[str, str]
         program = session.joined.programs.get(record["program_id"])
         if program is None or program.module is None:
             continue
-        names = of_module(session.results.instructions, record)["hlo_instruction"].to_pylist()
+        names = of_program(session.results.instructions, record)["hlo_instruction"].to_pylist()
         origins = _origins(program, program.module)
         texts: dict[str, str] = {}
         for name in names:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from nsys_report.analysis.arrays.view import ModuleKey
 from nsys_report.analysis.idle.host_phases import typical_pair
+from nsys_report.analysis.program_rows import of_program
 from nsys_report.reports import budget_page
 from nsys_report.reports.arrays import ints, plain_words
 from nsys_report.reports.build import worth_a_section
@@ -27,7 +28,7 @@ from nsys_report.reports.pictures.model import (
 from nsys_report.reports.pictures.runs import MOST_MARKS, runs_picture
 from nsys_report.reports.pictures.timeline import MOST_BARS, Chosen, ExecutionCutter, choose, stretch
 from nsys_report.reports.present import Record
-from nsys_report.reports.programs import of_module, title_of
+from nsys_report.reports.programs import title_of
 from nsys_report.units import duration, phrase, share, things
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def build_pictures(
         timelines = _timelines(session, cutter, record, name, most_bars // len(shown), most_timelines)
         programs.append(_program(session, record, name, timelines))
     first = shown[0] if shown else next(iter(results.modules.to_pylist()), None)
-    steps = of_module(results.steps, first).to_pylist() if first is not None else []
+    steps = of_program(results.steps, first).to_pylist() if first is not None else []
     runs = runs_picture(joined, titles, first, steps[0] if steps else None, most_marks)
     return Pictures(session.name, runs, tuple(programs), stretch(joined) if runs is None else None)
 
@@ -131,7 +132,7 @@ def _budget(session: Session, record: Record, name: str) -> BudgetBar | None:
         if not row.is_total and str(r["category"]) in keys
     )
     step = next(float(r["typical_ns"] or 0) for row, r in rows if row.is_total)
-    steps = of_module(session.results.steps, record).to_pylist()
+    steps = of_program(session.results.steps, record).to_pylist()
     title = _budget_title(name, step, "an execution" if steps[0]["is_alone"] else "a step", parts) if parts else ""
     return BudgetBar(title, name, step, parts, table.notes) if parts and step else None
 
@@ -147,7 +148,7 @@ def _budget_title(program: str, step: float, whole: str, parts: tuple[BudgetPart
 def _rates(session: Session, record: Record, name: str) -> ClassRates | None:
     """The classes whose bandwidth is known, most time first."""
     ceilings = session.results.ceilings
-    records = of_module(session.results.classes, record).to_pylist()
+    records = of_program(session.results.classes, record).to_pylist()
     rows = tuple(
         ClassRate(
             r["kernel_class"] or "unknown",
@@ -189,11 +190,11 @@ def _rates_title(program: str, rows: tuple[ClassRate, ...]) -> str:
 
 def _roofline(session: Session, record: Record, name: str) -> Roofline | None:
     """The instructions that compute, against the roofs of their types."""
-    rows = [r for r in of_module(session.results.roofline, record).to_pylist() if r["level"] == "instruction"]
+    rows = [r for r in of_program(session.results.roofline, record).to_pylist() if r["level"] == "instruction"]
     placed = [r for r in rows if r["flops_per_byte"] and r["flops_per_s"] and r["time_ns"]]
     if not placed:
         return None
-    steps = of_module(session.results.steps, record)["typical_kernel_time_ns"].to_pylist()
+    steps = of_program(session.results.steps, record)["typical_kernel_time_ns"].to_pylist()
     total = (steps[0] if steps else None) or sum(r["time_ns"] for r in rows)
     points = tuple(
         Point(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nsys_report.analysis.idle.host_phases import typical_pair
+from nsys_report.analysis.program_rows import rows_of_program
 from nsys_report.reports.timeline.device import Programs
 from nsys_report.reports.timeline.looks import Looks
 from nsys_report.reports.timeline.model import Look, MarkRow
@@ -27,9 +28,8 @@ MOST_CALLS = 3
 def phase_rows(session: Session, programs: Programs, looks: Looks) -> Iterator[MarkRow]:
     """A row for each of these programs whose step has phases: one after another from an execution's end to the next one's start."""
     view = session.results.view
-    records = session.results.host_phases.to_pylist()
     for module, key in enumerate(view.modules):
-        mine = [r for r in records if (r["hlo_module"], r["program_id"]) == (key.hlo_module, key.program_id)]
+        mine = rows_of_program(session.results.host_phases, key.hlo_module, key.program_id).to_pylist()
         pair = typical_pair(view, module) if mine and (key.hlo_module, key.program_id) in programs else None
         if pair is not None:
             start = int(view.executions.end[pair[0]]) + np.array([r["start_ns"] for r in mine], np.int64)
