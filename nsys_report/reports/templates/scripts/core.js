@@ -14,6 +14,15 @@ window.report = (function () {
     return made;
   }
 
+  // HLO text, which scrolls where it is long: reached by key, and named.
+  function hloBlock(text, name) {
+    const made = element("pre", "hlo", text);
+    made.tabIndex = 0;
+    made.setAttribute("role", "group");
+    made.setAttribute("aria-label", `HLO of ${name}`);
+    return made;
+  }
+
   const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches);
   const painters = [];
@@ -32,5 +41,5 @@ window.report = (function () {
   // Calls `make(id, raw)` for what the page has a place for: a section may leave a chart out whose data are there.
   const each = (charts, make) => Object.entries(charts).forEach(([id, raw]) => box(id) && make(id, raw));
 
-  return { root, data, box, element, isDark, each, paintAll, onPaint: (paint) => painters.push(paint) };
+  return { root, data, box, element, hloBlock, isDark, each, paintAll, onPaint: (paint) => painters.push(paint) };
 })();

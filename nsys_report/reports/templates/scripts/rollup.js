@@ -3,7 +3,7 @@
 // rows that open. What is asked for (by name, source line, layer, ...), searched and opened stands in the address.
 (function (report) {
   const { data, box, element } = report;
-  const NAME = 0, TIME = 1, ROOF = 2, LAUNCHES = 3, WORDS = 4, FIRST = 12, THINNEST = 0.0015;
+  const NAME = 0, TIME = 1, ROOF = 2, LAUNCHES = 3, WORDS = 4, FIRST = 12, THINNEST = 0.0015, WORDY = 34, USUAL = 1000; // the last two in pixels: a box with a name, the whole while it is hidden
   const HEADINGS = [["name", "what", NAME], ["launches", "launches", LAUNCHES], ["time", "time", TIME], ["share", "share", TIME], ["roof", "of the roof", ROOF], ["bytes", "bytes", -1], ["floor", "floor", -1]];
   // Cividis: as even for the color-blind as for others (Nuñez, Anderton, Renslow, PLOS ONE 13(7), 2018), here at even steps.
   const RAMP = [[0, 34, 78], [18, 53, 112], [59, 73, 108], [87, 93, 109], [112, 113, 115], [138, 134, 120], [165, 156, 116], [195, 179, 105], [225, 204, 85], [254, 232, 56]];
@@ -44,6 +44,7 @@
     view.table.tabIndex = 0;
     view.table.setAttribute("role", "group");
     view.table.setAttribute("aria-label", "What runs, group within group");
+    report.fades(view.table);
     view.more = element("p", "quiet");
     for (const [key, title] of raw.ways) {
       const option = element("option", "", title);
@@ -81,7 +82,9 @@
   function scale() {
     const made = element("span", "ramp"), bar = element("i");
     bar.style.background = `linear-gradient(to right,${RAMP.map((c) => `rgb(${c})`).join(",")})`;
-    made.append("0 %", bar, "100 % of the roof ", element("i", "unknown"), "unknown");
+    const unknown = element("span", "tied");
+    unknown.append(element("i", "unknown"), " unknown");
+    made.append("0 %", bar, "100 % of the roof", unknown);
     return made;
   }
 
@@ -105,11 +108,11 @@
 
   // ---- boxes: each row a depth, the chosen group as wide as all ------------------------------------------------------
   function drawBoxes(view, searching) {
-    const rows = [], way = [];
+    const rows = [], way = [], wordy = WORDY / (view.icicle.clientWidth || USUAL);
     for (let node = view.root; node; node = node.above) way.unshift(node);
     const place = (node, left, width, row) => {
       if (width < THINNEST) return;
-      const made = element("button", "", width > 0.02 ? node.figures[NAME] : "");
+      const made = element("button", "", width > wordy ? node.figures[NAME] : "");
       made.type = "button";
       made.tabIndex = -1;
       made.style.left = `${left * 100}%`;

@@ -24,7 +24,7 @@
     svg.append(area);
     for (const at of decades(chart.x, inner.width)) {
       svg.append(shape("line", { x1: x(at), x2: x(at), y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom, class: "grid" }),
-                 shape("text", { x: x(at), y: HEIGHT - MARGIN.bottom + 15, "text-anchor": "middle" }, figure(at)));
+                 shape("text", { x: x(at), y: HEIGHT - MARGIN.bottom + 15, "text-anchor": x(at) > width - 2 * MARGIN.right - 8 ? "end" : "middle" }, figure(at)));
     }
     for (const at of decades(chart.y, inner.height)) {
       svg.append(shape("line", { x1: MARGIN.left, x2: width - MARGIN.right, y1: y(at), y2: y(at), class: "grid" }),

@@ -92,7 +92,7 @@
     if (list.children.length) inner.append(list);
     const name = details ? details.names[number] : "";
     const text = hloText(details, name);
-    if (text) inner.append(element("pre", "hlo", text));
+    if (text) inner.append(report.hloBlock(text, name));
     else inner.append(element("p", "quiet", "The page holds no HLO text of this instruction."));
     cell.append(inner);
     made.append(cell);
@@ -183,11 +183,11 @@
   report.onSelect(selectRows);
 
   // What is cut off at the right fades, until it is scrolled into view.
-  const scrolled = Array.from(document.querySelectorAll(".scroll, .top nav"));
   const fade = (target) => target.toggleAttribute("data-more", target.scrollWidth - target.clientWidth - target.scrollLeft > 4);
   const sizes = new ResizeObserver((entries) => { for (const entry of entries) fade(entry.target); });
-  for (const target of scrolled) {
+  report.fades = (target) => {
     target.addEventListener("scroll", () => fade(target), { passive: true });
     sizes.observe(target);
-  }
+  };
+  document.querySelectorAll(".scroll, .top nav").forEach(report.fades);
 })(window.report);

@@ -247,7 +247,7 @@
     const hlo = look && data.hlo[look[2]]?.[look[3]];
     if (!hlo || !same(mark, timeline.chosen)) return;
     const fold = element("details", "fold");
-    fold.append(element("summary", "", "HLO"), element("pre", "hlo", hlo));
+    fold.append(element("summary", "", "HLO"), report.hloBlock(hlo, look[3]));
     said.append(fold);
   }
 

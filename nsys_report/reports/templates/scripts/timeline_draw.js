@@ -162,7 +162,7 @@
       const said = row.kind === "execution" ? fitting(String(row.id[at]), wide - 6) : called(raw.looks[row.look[at]], wide - 6);
       if (!said) return;
       pen.fillStyle = inks[`${color}-ink`];
-      pen.fillText(said, from + 3, y + height / 2 + 0.5);
+      pen.fillText(said, from + 3, y + height / 2 + 0.5, wide - 6); // letters wider than the mean are set closer
     }
 
     // Shares of what ran and of why nothing did, stacked; each bin as wide as it is in view.
