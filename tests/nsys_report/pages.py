@@ -62,7 +62,8 @@ def with_hostile_names(analysis: Analysis) -> Analysis:
     results = analysis.results
     changed = {n: _hostile(getattr(results, n)) for n in results.__dataclass_fields__ if isinstance(getattr(results, n), pa.Table)}
     joined = replace(analysis.joined, activities=_hostile(analysis.joined.activities), executions=_hostile(analysis.joined.executions))
-    return replace(analysis, results=replace(results, **changed), joined=joined)
+    named = replace(results, **changed, view=replace(results.view, joined=joined))  # the timeline reads the view's own rows
+    return replace(analysis, results=named, joined=joined)
 
 
 def _hostile(table: pa.Table) -> pa.Table:
