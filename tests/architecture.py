@@ -117,7 +117,7 @@ NSYS_REPORT: dict[str, str] = {
     " | httpx numpy pyarrow",
     # What renders takes the finished report, and computes nothing.
     "reports/model.py": "units.py fact.py findings/model.py",
-    "reports/arrays.py": "| numpy pyarrow",
+    "reports/arrays.py": "analysis/arrays/ | numpy pyarrow",
     "reports/lanes.py": "| numpy",
     "reports/scales.py": "",
     "reports/palette.py": "",

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nsys_report.capture.arrays import integers
+
 LAUNCH = ("launch_thread", "launch_start_ns", "launch_end_ns", "launch_api")
 
 
@@ -19,13 +21,13 @@ def adopt_graph_bodies(activities: pa.Table) -> pa.Table:
     A body belongs to the graph whose launched kernels most often ran last before the body's; each of its kernels to that graph's
     latest launch. Where no launched kernel of a graph came before, nothing is filled in.
     """
-    node = _ints(activities, "graph_node_id")
+    node = integers(activities["graph_node_id"])
     launched = activities["launch_start_ns"].is_valid().to_numpy()
     orphans = np.flatnonzero((node >= 0) & ~launched)
     if not len(orphans):
         return activities
     parents = np.flatnonzero((node >= 0) & launched)
-    place = _ints(activities, "process_id") * (1 << 16) + _ints(activities, "device_id")
+    place = integers(activities["process_id"]) * (1 << 16) + integers(activities["device_id"])
     graph = node >> 32
     adopted = np.full(len(activities), -1)
     for where in np.unique(place[orphans]):
@@ -58,8 +60,3 @@ def _with_launches(activities: pa.Table, adopted: np.ndarray) -> pa.Table:
         column = activities[name].combine_chunks()
         activities = activities.set_column(activities.column_names.index(name), name, pc.take(column, take))
     return activities
-
-
-def _ints(table: pa.Table, name: str) -> np.ndarray:
-    column = table[name]
-    return (pc.fill_null(column, -1) if column.null_count else column).to_numpy().astype(np.int64, copy=False)

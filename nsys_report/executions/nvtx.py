@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hlo_mapping import Annotations
+from nsys_report.capture.arrays import integers
 from nsys_report.executions.runs import RowRuns
 
 _MODULE = re.compile(r"XlaModule:#(?:.*,)?hlo_module=([^,#]+)")
@@ -59,12 +60,12 @@ def annotate(activities: pa.Table, nvtx: pa.Table, dumped: Mapping[str, Sequence
     thunks = np.array([*(bool(_THUNK.search(t)) for t in texts.words), False], bool)
     if not len(nvtx) or not modules.any():
         return ModuleRanges(Annotations.none(len(activities)), {})
-    launches = [_int(activities, name) for name in ("launch_start_ns", "launch_thread", "device_id")]
+    launches = [integers(activities[name]) for name in ("launch_start_ns", "launch_thread", "device_id")]
     runs = RowRuns.of(*launches)
     time, thread, device = (column[runs.first] for column in launches)
     known = nvtx["thread"].is_valid().to_numpy()  # of a range without a thread nobody knows what was launched in it
-    starts, ends = _int(nvtx, "start_ns"), _int(nvtx, "end_ns", np.iinfo(np.int64).max)
-    owner = _int(nvtx, "thread")
+    starts, ends = integers(nvtx["start_ns"]), integers(nvtx["end_ns"], np.iinfo(np.int64).max)
+    owner = integers(nvtx["thread"])
     chosen = np.flatnonzero(modules[texts.codes] & known)
     if not len(chosen):
         return ModuleRanges(Annotations.none(len(activities)), {})
@@ -190,9 +191,3 @@ def _dictionary(table: pa.Table, name: str, dumped: Mapping[str, Sequence[int]])
         column = column.combine_chunks()
     words = [w or "" for w in column.dictionary.to_pylist()] or [""]
     return _Words(column.indices.fill_null(-1).to_numpy(zero_copy_only=False), words, dumped)
-
-
-def _int(table: pa.Table, name: str, null: int = -1) -> np.ndarray:
-    column = table[name]
-    values: np.ndarray = (pc.fill_null(column, null) if column.null_count else column).to_numpy().astype(np.int64, copy=False)
-    return values

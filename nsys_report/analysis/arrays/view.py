@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from nsys_report.capture.arrays import flat
 from nsys_report.capture.model import Place, shared_places
 from nsys_report.joined import Joined
 
@@ -244,13 +245,7 @@ def coded(table: pa.Table, name: str) -> Coded:
 
 def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """A column in one piece."""
-    if not isinstance(column, pa.ChunkedArray):
-        return column
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    if not column.num_chunks:
-        return pa.array([], column.type)
-    return pa.concat_arrays(column.unify_dictionaries().chunks)
+    return flat(column.unify_dictionaries() if isinstance(column, pa.ChunkedArray) else column)
 
 
 def _filled(array: pa.Array, missing: int, kind: type[np.signedinteger[Any]]) -> tuple[NDArray[Any], Flags]:
