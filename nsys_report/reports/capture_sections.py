@@ -15,6 +15,7 @@ from nsys_report.fact import Fact
 from nsys_report.quantities import QUANTITIES, name_of
 from nsys_report.reports.model import Column, Row, Section, Table
 from nsys_report.reports.present import Record, Show, present
+from nsys_report.reports.program_facts import byte_floor
 from nsys_report.units import Value, count, duration, phrase, share, things
 
 if TYPE_CHECKING:
@@ -270,8 +271,7 @@ def summary(sessions: Sequence[Session]) -> Table:
         modules = session.results.modules.slice(0, 1).to_pylist()
         record = modules[0] if modules else dict.fromkeys(("hlo_module", "executions", *FIGURES))
         step, kernels, idle = _step(session, record)
-        floor = _floor(session, record) if modules else None
-        ratio = floor / kernels if floor and kernels else None
+        ratio = byte_floor(of_program(session.results.classes, record), "measured", kernels)[1] if modules else None
         joined = session.results.joined_share if session.xla_dump is not None else None
         first = session.causes[0].title if session.causes else None
         medians = (record[key] for key in FIGURES)
@@ -283,8 +283,3 @@ def _step(session: Session, record: Record) -> tuple[float | None, float | None,
     """A program's typical step, and the kernel time and the idle time in it."""
     steps = of_program(session.results.steps, record).to_pylist() if "program_id" in record else []
     return (steps[0]["typical_ns"], steps[0]["typical_kernel_time_ns"], steps[0]["idle_ns"]) if steps else (None, None, None)
-
-
-def _floor(session: Session, record: Record) -> float | None:
-    floor = pc.sum(of_program(session.results.classes, record)["floor_measured_ns"]).as_py()
-    return float(floor) if floor else None

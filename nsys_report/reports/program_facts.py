@@ -118,6 +118,12 @@ def _step_line(step: Record | None) -> str:
     return f"{text}; the GPU is idle for {duration(step['idle_ns'])} of it, {share(step['idle_ns'] / step['typical_ns'])}."
 
 
+def byte_floor(classes: pa.Table, ceiling: str, kernels: float | None) -> tuple[float | None, float | None]:
+    """A program's byte floor at a ceiling (measured, nominal), ns, and that floor over an execution's kernel time; None where unknown."""
+    floor = pc.sum(classes[f"floor_{ceiling}_ns"]).as_py() or None
+    return floor, floor / kernels if floor and kernels else None
+
+
 def _floor_facts(classes: pa.Table, kernels: float | None) -> Iterable[Fact]:
     """How far an execution's kernels are from the fewest bytes it needs."""
     needed = pc.sum(classes["floor_bytes"]).as_py()
@@ -125,10 +131,10 @@ def _floor_facts(classes: pa.Table, kernels: float | None) -> Iterable[Fact]:
         return
     yield Fact("floor_bytes", "floor bytes", needed, "bytes")
     for name in ("measured", "nominal"):
-        floor = pc.sum(classes[f"floor_{name}_ns"]).as_py()
+        floor, ratio = byte_floor(classes, name, kernels)
         if floor:
             yield _fact(f"floor_{name}_ns", floor)
-            yield _fact(f"of_floor_{name}", floor / kernels)
+            yield _fact(f"of_floor_{name}", ratio)
 
 
 def _floor_line(facts: Iterable[Fact], classes: pa.Table) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from nsys_report.reports.diff_page import part_words, waterfall
-from nsys_report.reports.html.page import TEMPLATES, as_shown, colors_css, policy
+from nsys_report.reports.html.page import TEMPLATES, colors_css, page_environment, policy
 from nsys_report.reports.palette import CLASSES
 from nsys_report.units import change, duration
 
@@ -36,14 +35,7 @@ def render_diff(report: Report, programs: Sequence[ProgramChange], lanes: Mappin
 
 def static_page(template: str, **values: Any) -> str:
     """A page that runs no script: the template with the report's style."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=as_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_environment()
     style = Markup((TEMPLATES / "page.css").read_text(encoding="utf-8") + colors_css())
     allowed = policy([]).replace("script-src ;", "script-src 'none';")
     return environment.get_template(template).render(policy=allowed, style=style, **values)

@@ -110,8 +110,9 @@ def colors_css() -> str:
     )
 
 
-def _environment(page: Page) -> Environment:
-    environment = Environment(
+def page_environment() -> Environment:
+    """Where the templates of whole pages are rendered: every text escaped and made visible, an unknown name an error."""
+    return Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -119,6 +120,10 @@ def _environment(page: Page) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _environment(page: Page) -> Environment:
+    environment = page_environment()
     environment.filters.update(
         duration=duration, share=share, count=count, prose=prose, places_table=places_table, lines=_lines, telling_places=telling_places
     )
