@@ -170,7 +170,7 @@ def test_an_array_of_more_bytes_than_there_are_is_unknown_and_the_rest_stands() 
         """
     )
     assert found["z"]["bytes_accessed"] is None
-    assert found["z"]["bytes_note"] == "more than any launch can move or compute"
+    assert found["z"]["bytes_note"] == "an array of unknown size or type"
     assert found["n"]["bytes_accessed"] == 64
 
 
