@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,22 @@ Example:
   nsys-report serve-profile --server "tritonserver --model-repository models" --url http://localhost:8000 \\
       --model llm --workload prefill:512:8 --workload decode:512:64:1,4,16
 """
+DRIVER_NAMES = ("kserve", "infer", "openai")
+MODES = ("time", "nsys")
 KEYS = ("server", "url", "model", "driver", "request", "workload", "mode", "repeats", "ready", "timeline")
+A_TEXT: tuple[str, Callable[[Any], bool]] = ("a text in quotation marks", lambda value: isinstance(value, str))
+VALUES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "workload": (
+        'a list, such as ["decode:512:64"]',
+        lambda value: isinstance(value, list) and all(isinstance(form, str) for form in value),
+    ),
+    "request": ("a table, or JSON", lambda value: isinstance(value, (dict, str))),
+    "driver": (" or ".join(DRIVER_NAMES), lambda value: value in DRIVER_NAMES),
+    "mode": (" or ".join(MODES), lambda value: value in MODES),
+    "repeats": ("a whole number from 1 to 1000", lambda value: type(value) is int and 1 <= value <= 1000),
+    "ready": ("a number of seconds from 1 on", lambda value: type(value) in (int, float) and value >= 1),
+}
+"""What the keys of a file take beyond a text, in words and as a test."""
 
 
 @click.command("serve-profile", short_help="A served model under load.", epilog=EPILOG)
@@ -41,12 +56,12 @@ KEYS = ("server", "url", "model", "driver", "request", "workload", "mode", "repe
 @click.option("--model", metavar="NAME", help="The model's name.")
 @click.option(
     "--driver",
-    type=click.Choice(["kserve", "infer", "openai"]),
+    type=click.Choice(DRIVER_NAMES),
     help="KServe v2 with Triton's generate, v2 with tensors as the model's metadata says, or /v1/completions.  [default: kserve]",
 )
 @click.option("--request", metavar="JSON", help="Fields of each request's body, over those that the driver sets; a table in --config.")
 @click.option("--workload", "workloads", metavar="FORM", multiple=True, help="What it is asked. Repeatable.")
-@click.option("--mode", type=click.Choice(["time", "nsys"]), help="Time it, or capture the first repeat under nsys.  [default: time]")
+@click.option("--mode", type=click.Choice(MODES), help="Time it, or capture the first repeat under nsys.  [default: time]")
 @click.option("--repeats", metavar="N", type=click.IntRange(1, 1000), help="How often each workload runs.  [default: 3]")
 @click.option("--ready", metavar="S", type=click.FloatRange(min=1), help="How long to wait until it is ready.  [default: 600]")
 @click.option("--timeline", metavar="FILE", type=A_PATH, help="The server's log of its calls, to be laid over the capture.")
@@ -109,11 +124,20 @@ def _chosen(config: Path | None, options: Mapping[str, Any], workloads: tuple[st
         unknown = set(given) - set(KEYS)
         if unknown:
             raise click.UsageError(f"{config}: {', '.join(sorted(unknown))} is not known; it takes {', '.join(KEYS)}")
+        _check_values(config, given)
     defaults = {"url": "http://127.0.0.1:8000", "driver": "kserve", "mode": "time", "repeats": 3, "ready": 600.0, "workload": []}
     chosen = {key: options.get(key) if options.get(key) is not None else given.get(key, defaults.get(key)) for key in KEYS}
     chosen["workload"] = list(workloads) or chosen["workload"]
     chosen["request"] = _fields(chosen["request"])
     return chosen
+
+
+def _check_values(config: Path, given: Mapping[str, Any]) -> None:
+    """Raises where a value of the file is none that its option takes."""
+    for key, value in given.items():
+        takes, fits = VALUES.get(key, A_TEXT)
+        if not fits(value):
+            raise click.UsageError(f"{config}: {key} = {value!r}: it takes {takes}")
 
 
 def _fields(given: Any) -> dict[str, Any]:

@@ -106,6 +106,13 @@ def dumps_for(captures: Sequence[Path], dumps: Sequence[Path]) -> list[Path | No
     return [*dumps]
 
 
+def expanded_dumps(captures: Sequence[Path], dumps: Sequence[Path]) -> list[Path]:
+    """The dumps that paths mean: a pattern those of the captures, whether or not they are ranks of one run; any other itself."""
+    if not any(RANK in str(dump) for dump in dumps):
+        return [*dumps]
+    return [dump for dump in dumps_for(captures, dumps) if dump is not None]
+
+
 def _written(captures: Sequence[Path]) -> list[str]:
     """The ranks as the paths write them, leading zeros and all."""
     labels = ranks_of(captures)

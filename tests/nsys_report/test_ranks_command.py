@@ -112,6 +112,21 @@ def test_captures_of_different_runs_keep_a_part_each(report: Report, tmp_path: P
     assert len(document["captures"]) == 2
 
 
+def test_a_pattern_of_dumps_goes_with_captures_that_are_no_ranks(report: Report) -> None:
+    code, document, _ = report(
+        str(RANKS / "rank_{rank}" / "capture.sqlite"), "--no-ranks", "--xla-dump", str(RANKS / "rank_{rank}" / "xla_dump")
+    )
+    assert code == 0 and [part["name"] for part in document["captures"]] == ["rank_0/capture.sqlite", "rank_1/capture.sqlite"]
+
+
+def test_no_output_is_written_into_a_dump_that_a_pattern_means(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for n in range(2):
+        shutil.copytree(RANKS / f"rank_{n}", tmp_path / f"rank_{n}")
+    dumps, inside = str(tmp_path / "rank_{rank}" / "xla_dump"), tmp_path / "rank_1" / "xla_dump" / "report.json"
+    assert app.run(["report", str(tmp_path / "rank_{rank}" / "capture.sqlite"), "--xla-dump", dumps, "--json", str(inside)]) == 2
+    assert "lies in the input" in capfd.readouterr().err and not inside.exists()
+
+
 def test_paths_of_ranks(tmp_path: Path) -> None:
     for n in (0, 2, 10):
         (tmp_path / f"rank_{n}").mkdir()

@@ -148,6 +148,18 @@ def test_options_come_from_a_file_and_unknown_ones_are_refused(tmp_path: Path, c
     assert "there is nothing to ask" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["workload = 5", "workload = [5]", "repeats = 0", "repeats = true", 'ready = "soon"', 'driver = "http"', "url = 8000", "request = 1"],
+)
+def test_a_value_of_the_file_that_its_option_does_not_take_is_refused(line: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "serve.toml"
+    file.write_text(f"{line}\n")
+    assert run(["serve-profile", "--config", str(file), "--workload", "decode:4:4", "--model", "small"]) == 2
+    said = capfd.readouterr().err
+    assert f"serve.toml: {line.split(' ')[0]} = " in said and ": it takes " in said
+
+
 def test_figures_of_two_streams() -> None:
     # stream 0: sent at 0, pieces at 10, 20, 40; stream 1: sent at 5, pieces at 25, 35, 45; all done at 45
     answered = [Request(0, 0, (10, 20, 40), 40, 3, False), Request(1, 5, (25, 35, 45), 45, 3, False)]
