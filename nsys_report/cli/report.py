@@ -91,13 +91,12 @@ def command(
     """
     from nsys_report.analysis.roofline.ceilings import parse_overrides
     from nsys_report.analysis.whatif import parse_scenarios
-    from nsys_report.ranks.paths import expanded, expanded_dumps, is_pattern
+    from nsys_report.ranks.paths import expanded_inputs, is_pattern
     from nsys_report.selection import Selection
     from nsys_report.sources import open_sources
 
     forced = as_ranks or (as_ranks is None and (is_pattern(captures) or scheduler is not None))
-    captures = tuple(expanded(captures))
-    dumps = tuple(expanded_dumps(captures, dumps))
+    captures, dumps = expanded_inputs(captures, dumps)
     wanted = [(output, path) for output in OUTPUTS if (path := paths[output.key]) is not None]
     _check_outputs(wanted, [*captures, *dumps, *(p for p in (roles, manifest, ceilings_file, ncu) if p is not None)])
     if ncu is not None and len(captures) > 1:

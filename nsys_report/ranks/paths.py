@@ -106,11 +106,12 @@ def dumps_for(captures: Sequence[Path], dumps: Sequence[Path]) -> list[Path | No
     return [*dumps]
 
 
-def expanded_dumps(captures: Sequence[Path], dumps: Sequence[Path]) -> list[Path]:
-    """The dumps that paths mean: a pattern those of the captures, whether or not they are ranks of one run; any other itself."""
+def expanded_inputs(captures: Sequence[Path], dumps: Sequence[Path]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """The captures and the dumps that paths mean: a pattern of dumps those of the captures, whether or not they are ranks of one run."""
+    found = tuple(expanded(captures))
     if not any(RANK in str(dump) for dump in dumps):
-        return [*dumps]
-    return [dump for dump in dumps_for(captures, dumps) if dump is not None]
+        return found, tuple(dumps)
+    return found, tuple(dump for dump in dumps_for(found, dumps) if dump is not None)
 
 
 def _written(captures: Sequence[Path]) -> list[str]:

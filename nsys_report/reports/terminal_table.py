@@ -60,7 +60,7 @@ def _below(table: Table, rows: tuple[Row, ...], kept: list[int], width: int, not
     if hidden:
         yield from wrapped(f"… {hidden:,} more of {len(table.rows):,} rows (--top)", width, QUIET)
     known = {table.columns[i].key for i in table.telling(rows)}
-    gone = [c.heading for c in table.columns if c.key in known - columns and c.drop_rank < not_missed]
+    gone = [c.heading for c in table.columns if c.heading and c.key in known - columns and c.drop_rank < not_missed]
     if gone:
         yield from wrapped(f"no room for: {', '.join(gone)}", width, QUIET)
     for note in table.notes:

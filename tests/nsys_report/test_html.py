@@ -137,6 +137,11 @@ def test_every_part_of_a_step_is_explained() -> None:
     assert set(glossary.CERTAINTY) == set(get_args(Confidence))
 
 
+def test_only_the_page_of_a_program_with_a_cache_explains_its_classes() -> None:
+    explained = {name: html_of(name)[html_of(name).index('id="words"') :] for name in ("decode", "train", "torch_mlp")}
+    assert [name for name, text in explained.items() if "kv_write" in text or "keys and values" in text] == ["decode"]
+
+
 def test_no_line_ends_within_a_figure_or_a_flag() -> None:
     said = glossary.prose("15.4 % of 3.07 ms, <b> 1.04 GB in 2026-11: --xla-dump DIR; jit-step 12 MBs and -t cuda")
     assert said == (

@@ -42,6 +42,12 @@ def test_unknown_is_a_dash() -> None:
     assert other.split()[-4:] == ["–", "–", "–", "–"]
 
 
+def test_a_column_without_a_heading_is_not_named_where_it_does_not_fit() -> None:
+    columns = (Column("part", "part", "name"), Column("bar", "", "text", drop_rank=2), Column("share", "share", "percent", drop_rank=1))
+    narrow = Table("parts", "Parts", columns, (Row(("waiting for the host", "█" * 20, 0.5)),))
+    assert [line.plain for line in table_lines(narrow, 24)][-1] == "no room for: share"
+
+
 def test_columns_that_do_not_fit_are_left_out_by_how_dear_they_are_and_named() -> None:
     page = lines(width=60)
     assert all(cell_len(line) <= 60 for line in page)

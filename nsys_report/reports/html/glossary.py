@@ -8,6 +8,7 @@ from markupsafe import Markup, escape
 
 from nsys_report.quantities import QUANTITIES, STATISTICS
 from nsys_report.reports.budget_page import CATEGORIES
+from nsys_report.reports.model import Report
 from nsys_report.units import visible
 
 PARTS = {
@@ -31,6 +32,8 @@ CERTAINTY = {
     "possible": "possible: another cause could look the same; the gain is at most this",
 }
 """What the words mean that say how sure a finding is."""
+CACHE_CLASSES = ("kv_write", "kv_gather")
+"""Classes that only programs with a cache of keys and values have: the page of another says nothing of them."""
 _FIRST = (
     ("execution", "one run of one compiled XLA program on one GPU. Its name's number (#21184) is XLA's own"),
     *((q.name, q.meaning) for q in QUANTITIES.values() if q.statistic in ("typical", "median")),
@@ -42,9 +45,9 @@ _LAST = (
     ("roof", "the least time an instruction can take: its bytes at the bandwidth ceiling, or its arithmetic at the peak of its type"),
     *((q.name, q.meaning) for q in QUANTITIES.values() if q.statistic == "ratio" and "token" not in q.name),
     ("▲", "implied bandwidth above the ceiling: a cache served it, or the bytes are counted wrong"),
-    ("class", "what an instruction works on, by the program's dataflow: weights (model parameters), kv_gather and kv_write (entries read "
-              "from and written to the cache of keys and values), attention (scores, softmax, weighted sum), other (all else, see detail), "
-              "unknown (not joined)"),
+    ("class", "what an instruction works on, by the program's dataflow: weights (model parameters), attention (scores, softmax, weighted "
+              "sum), other (all else, see detail), unknown (not joined)"),
+    (", ".join(CACHE_CLASSES), "classes of instructions that write entries to the cache of keys and values, and read them from it"),
     ("instruction", "a line of HLO, XLA's program after its optimizations; each kernel is joined to the one that launched it"),
     ("layer", "a sequence of kernels that repeats in an execution"),
     ("DtoH, HtoD, DtoD", "copies from the GPU (device) to the host, from the host to the GPU, and on the GPU"),
@@ -57,6 +60,14 @@ TERMS: tuple[tuple[str, str], ...] = (
     (", ".join(CERTAINTY), "how sure a finding is. " + "; ".join(CERTAINTY.values())),
 )
 """Terms with their meaning, in the order in which the page uses them."""
+
+
+def terms_of(report: Report) -> tuple[tuple[str, str], ...]:
+    """The terms that a report's page explains: of a cache only where a table has a row of its classes."""
+    tables = (table for part in report.parts for section in part.sections for table in section.tables)
+    cached = any(value in CACHE_CLASSES for table in tables for row in table.rows for value in row.values)
+    return tuple(term for term in TERMS if cached or term[0] != ", ".join(CACHE_CLASSES))
+
 
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[kMGT]?B|[nµm]?s|GB/s|[kMGTP]?FLOPS?)(?![A-Za-z]))")
 _UNBROKEN = re.compile(r"(?<![\w-])--?[A-Za-z][\w.=,'-]{0,38}(?![\w-])|\b\d{4}-\d\d\b")

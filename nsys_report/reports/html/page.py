@@ -17,7 +17,7 @@ from nsys_report.reports.finding_page import places_table, telling_places
 from nsys_report.reports.finding_strip import strip_words
 from nsys_report.reports.html import data
 from nsys_report.reports.html.content import Content, Page
-from nsys_report.reports.html.glossary import CERTAINTY, PARTS, TERMS, prose
+from nsys_report.reports.html.glossary import CERTAINTY, PARTS, prose, terms_of
 from nsys_report.reports.html.heat import heat_drawing
 from nsys_report.reports.html.memory import area, curve_words, peak_at
 from nsys_report.reports.html.rollup import rollup_words
@@ -143,7 +143,7 @@ def _environment(page: Page) -> Environment:
         MOST_FINDINGS=MOST_FINDINGS,
         tiles=_tiles,
         capture_tiles=_capture_tiles,
-        TERMS=TERMS,
+        TERMS=terms_of(page.report),
         PARTS=PARTS,
         PHASES=PHASES,
         CERTAINTY=CERTAINTY,
