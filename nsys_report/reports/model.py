@@ -17,7 +17,17 @@ FORMAT_VERSION = 1
 """Version of the report as a document. 1: the first."""
 
 SILENT_AT_ZERO = frozenset(
-    {"weight_bytes", "kv_read_bytes", "kv_write_bytes", "floor_measured_ns", "floor_nominal_ns", "flops", "flops_per_s", "unknown_ns"}
+    {
+        "weight_bytes",
+        "kv_cache_bytes",
+        "kv_read_bytes",
+        "kv_write_bytes",
+        "floor_measured_ns",
+        "floor_nominal_ns",
+        "flops",
+        "flops_per_s",
+        "unknown_ns",
+    }
 )
 """Keys of columns about what only some programs have, such as caches: pages leave them out where a program has none of it."""
 

@@ -19,6 +19,7 @@ from nsys_report.cli.outputs import OUTPUTS
 from nsys_report.cli.pairs import part_names
 from nsys_report.cli.progress import progress_text
 from nsys_report.columns import ACTIVITY_TABLE, EXECUTION_TABLE
+from tests.conftest import FIXTURES
 
 ROOT = Path(__file__).parent.parent.parent
 DECODE = ROOT / "fixtures" / "decode"
@@ -415,6 +416,15 @@ def test_modules_lists_programs_and_shows_the_largest(capsys: pytest.CaptureFixt
     assert " programs.\n2 of them are 1 program compiled again and again" in out
     assert "Programs that differ in sizes alone" in out
     assert "jit_decode_step#21184\nParameters: 57 weight (866 MB), 12 kv cache (403 MB), 3 input (136 B); donated 403 MB." in out
+
+
+def test_only_modules_with_caches_have_a_column_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = {}
+    for name in ("decode", "train"):
+        code, out, _ = run(capsys, "modules", str(FIXTURES / name / "xla_dump"))
+        assert code == 0
+        shown[name] = "caches" in out
+    assert shown == {"decode": True, "train": False}
 
 
 def test_modules_of_a_dump_with_very_many_programs_reads_the_largest(

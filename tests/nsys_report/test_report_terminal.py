@@ -43,7 +43,7 @@ def test_unknown_is_a_dash() -> None:
 
 
 def test_a_column_without_a_heading_is_not_named_where_it_does_not_fit() -> None:
-    columns = (Column("part", "part", "name"), Column("bar", "", "text", drop_rank=2), Column("share", "share", "percent", drop_rank=1))
+    columns = (Column("part", "part", "name"), Column("bar", "", "text", drop_rank=2), Column("share", "share", "ratio", drop_rank=1))
     narrow = Table("parts", "Parts", columns, (Row(("waiting for the host", "█" * 20, 0.5)),))
     assert [line.plain for line in table_lines(narrow, 24)][-1] == "no room for: share"
 
