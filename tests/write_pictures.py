@@ -29,10 +29,10 @@ def main() -> None:
 
 
 def write(picture: bytes, path: Path) -> None:
-    """A picture in few colors, which flat ones do not miss."""
+    """A picture in few colors, rare ones kept: a chip of a legend is a few pixels."""
     from PIL import Image
 
-    image = Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLORS, dither=Image.Dither.NONE)
+    image = Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     image.save(path, optimize=True)
 
 
