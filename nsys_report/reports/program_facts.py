@@ -42,6 +42,8 @@ SUMMED = (
 """Figures of classes that add up over them."""
 MORE = 1.005
 """Of the bytes' time, from which on arithmetic makes the floor longer."""
+OVERLAPS = 1.005
+"""Of the time in which the GPU is not idle, from which on kernels add up to more: they run side by side."""
 COPIES_COUNT = 1.005
 """Classes that take so much more than the kernels hold copies on the device too."""
 
@@ -115,7 +117,11 @@ def _step_line(step: Record | None) -> str:
             text += f"; its floor would give {rate(step['floor_tokens_per_s'])}"
     if not step["typical_ns"]:  # all at one instant, as only damaged times are
         return f"{text}."
-    return f"{text}; the GPU is idle for {duration(step['idle_ns'])} of it, {share(step['idle_ns'] / step['typical_ns'])}."
+    text += f"; the GPU is idle for {duration(step['idle_ns'])} of it, {share(step['idle_ns'] / step['typical_ns'])}"
+    kernels, rest = step["typical_kernel_time_ns"], step["typical_ns"] - step["idle_ns"]
+    if kernels is not None and kernels > OVERLAPS * rest:
+        return f"{text}. Kernels run side by side: {duration(kernels)} of them take {duration(rest)} of it."
+    return f"{text}."
 
 
 def byte_floor(classes: pa.Table, ceiling: str, kernels: float | None) -> tuple[float | None, float | None]:

@@ -348,3 +348,18 @@ def test_percentiles_over_few_executions_are_not_said() -> None:
     assert [row["kernel_time_p10_ns"] for row in many.records()] == [1500]
     classes = table(section(part(DECODE), "program:jit_step#1"), "classes")
     assert all(row["time_per_execution_p90_ns"] is None for row in classes.records())
+
+
+def test_kernels_side_by_side_are_said_where_they_add_up_to_more_than_the_time_they_take() -> None:
+    """2.81 ms of kernels and 2.00 ms idle in a step of 4.55 ms: they overlap, since 4.55 - 2.00 = 2.55 ms."""
+    from nsys_report.reports.program_facts import _step_line
+
+    step = {
+        "typical_ns": 4_550_000.0,
+        "idle_ns": 2_000_000.0,
+        "typical_kernel_time_ns": 2_810_000.0,
+        "is_alone": False,
+        "tokens_per_s": None,
+    }
+    assert _step_line(step).endswith("Kernels run side by side: 2.81 ms of them take 2.55 ms of it.")
+    assert "side by side" not in _step_line({**step, "typical_kernel_time_ns": 2_550_000.0})

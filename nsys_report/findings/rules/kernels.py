@@ -82,7 +82,7 @@ def pauses(context: Context, step: Step, left: Mapping[Source, float]) -> Iterat
         slug="pauses-between-kernels",
         title=f"{count(round(number))} short pauses between kernels leave the GPU idle {duration(time)} of each step",
         why=f"A kernel starts when the one before it has ended and its writes are seen: {duration(time / number)} each on average, beside "
-        f"{duration(step.busy_ns)} of kernels.",
+        f"{duration(step.kernel_ns or step.busy_ns)} of kernels.",
         remedy="Fewer, larger kernels: what fuses needs no pause. Independent work on further streams fills them.",
         confidence="possible",
         basis=f"Pauses of up to {duration(threshold('kernels', 'longest_pause_ns'))} within executions, of work launched in time",

@@ -42,10 +42,11 @@ def dispatch(context: Context, step: Step) -> Iterator[Finding]:
     before = claimed_ns(step, {source: part for source, part in claims.items() if source == ("part", *launch)})
     yield Finding(
         slug="dispatch",
-        title=f"Dispatching an execution leaves the GPU idle {duration(time)}, for {duration(step.busy_ns)} of kernels",
+        title=f"Dispatching an execution leaves the GPU idle {duration(time)}, for {duration(step.kernel_ns or step.busy_ns)} of kernels",
         why=f"XLA's own work takes {duration(step.part(work))}"
         + (f", graph launch {duration(before)}" if before else "")
-        + f", and the first kernel starts {duration(step.part(first))} late.{many}{tracing}",
+        + (f", and the first kernel starts {duration(step.part(first))} late" if step.part(first) else "")
+        + f".{many}{tracing}",
         remedy="Larger executions: several steps or more rows in one call, fewer programs a step, fewer arguments (chain steps so that "
         "their arrays stay). Work that is started before the device is done hides it.",
         confidence="likely" if not traced else "possible",
