@@ -509,3 +509,12 @@ def test_late_executions_and_why_they_are_late() -> None:
 
 def test_executions_that_are_alike_are_not_slow() -> None:
     assert not {"slow-executions", "late-executions"} & found(uneven()).keys()
+
+
+def test_a_library_that_runs_a_recurrence_is_given_no_advice_on_eigenvalues() -> None:
+    from nsys_report.findings.rules.launches import library_remedy
+
+    recurrent = library_remedy(["cudnn_rnn_bwd_ffi", "cudnn_rnn_ffi"])
+    assert "sequences" in recurrent and "svd" not in recurrent
+    assert "svd by QR" in library_remedy(["cusolver_gesvd_ffi"])
+    assert "svd" not in library_remedy([]) and "svd" not in library_remedy(["somebody_elses"])

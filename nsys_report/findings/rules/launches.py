@@ -142,6 +142,26 @@ def _may_loop(step: Step) -> bool:
     return branches or any(i.trip_count is None for i in loops_of(step))
 
 
+SOLVERS = ("cusolver", "svd", "eigh", "syev", "potrf", "getrf", "geqrf", "lu_pivots")
+"""What the call targets of factorizations and eigenvalues hold (jaxlib/gpu/solver_kernels_ffi.cc, jaxlib/gpu/solver.cc)."""
+
+
+def library_remedy(targets: Sequence[str]) -> str:
+    """What helps against a library that runs an algorithm from the host, by what its calls do."""
+    names = [target.lower() for target in targets]
+    if names and all("rnn" in name for name in names):
+        return (
+            "A recurrent layer goes step after step, and its library launches each from the host: give it more sequences at a time, or "
+            "shorter ones; or write it as a scan (keras: use_cudnn=False), whose steps XLA launches as graphs, and compare."
+        )
+    if any(word in name for name in names for word in SOLVERS):
+        return (
+            "Solve several problems in one batched call, choose another algorithm where there is one (svd by QR or polar, eigh by Jacobi "
+            "for small matrices), or solve small ones on the host; what does not need the result can be dispatched first."
+        )
+    return "Give one call more to do (a batch of several), or call it less often; what does not need the result can be dispatched first."
+
+
 def _library(step: Step, calls: Sequence[Record], readbacks: float) -> Finding:
     waiting = ("idle", "loop_readback")
     claims = all_of(step, *CALLS, waiting)
@@ -157,8 +177,7 @@ def _library(step: Step, calls: Sequence[Record], readbacks: float) -> Finding:
         "for them",
         why=f"{' and '.join(targets) or 'The call'} {runs} from the host: that launches kernels of {duration(each)} on average{back}, and "
         "neither XLA nor a CUDA graph can do that for it.",
-        remedy="Solve several problems in one batched call, choose another algorithm where there is one (svd by QR or polar, eigh by "
-        "Jacobi for small matrices), or solve small ones on the host; what does not need the result can be dispatched first.",
+        remedy=library_remedy(targets),
         confidence="likely",
         basis="Idle time within and after launch calls, and around copies of a few bytes to the host; tracing makes launches slower too",
         claims=claims,
