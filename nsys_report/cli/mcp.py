@@ -24,6 +24,7 @@ def command(captures: tuple[Path, ...], dumps: tuple[Path, ...]) -> None:
     Claude Code:   claude mcp add step -- nsys-report mcp /data/capture.sqlite --xla-dump /data/dump
     Others:        {"mcpServers": {"step": {"command": "nsys-report", "args": ["mcp", "/data/capture.sqlite", "--xla-dump", "/data/dump"]}}}
     """
+    from hlo_mapping import index_dump
     from nsys_report.agents.answers import Answers, Captured
     from nsys_report.capture import check_capture
     from nsys_report.errors import UsageError
@@ -35,5 +36,8 @@ def command(captures: tuple[Path, ...], dumps: tuple[Path, ...]) -> None:
         raise UsageError(f"{error.name} is not installed", "pip install 'nsys-report[mcp]'", "mcp") from None
     for capture in captures:
         check_capture(capture)
+    for dump in dumps:
+        if not dump.is_dir():
+            index_dump(dump)  # says now what is wrong, and not to the assistant at its first question
     named = zip(part_names(captures), pairs(captures, dumps), strict=True)
     make_server(Answers([Captured(name, partial(analyze, capture, dump)) for name, (capture, dump) in named])).run("stdio")

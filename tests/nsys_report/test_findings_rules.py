@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -334,10 +335,26 @@ def test_small_results_of_a_program_without_a_loop_are_no_loops() -> None:
 
 def test_graph_updates_are_counted_by_execution() -> None:
     assert "graph-updates" not in findings("decode_nocb"), "no graphs, no updates"
-    finding = findings("decode")["graph-updates"]
+    finding = findings("decode")["graph-updates"]  # in 2 of its steps alone: their price, which a typical step does not show
     assert finding.value("executions") == 2
     steps = finding.executions - 1  # the last execution is followed by none
     assert finding.value("each_ns") == pytest.approx(float(finding.value("mean_ns")) * steps / 2)
+
+
+def test_graph_updates_of_most_steps_take_the_time_that_the_budget_shows() -> None:
+    """Updates in both steps that are followed by another: 800 ns of a step of 2000, whatever their mean over all steps is."""
+    part = ("launch", "graph_updates")
+    context, step = _context(run(PLAIN, {"dot.1": 10_000}, between=5000))
+    often = np.array([700, 1700])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(launches, "_updates", lambda context, step: often)
+        (finding,) = launches.graph_updates(context, replace(step, wall_ns=2000.0, typical={part: 800.0}, mean={part: 1200.0}))
+        assert (finding.gain_ns, finding.value("typical_ns"), finding.value("each_ns")) == (800.0, 800.0, 1200.0)
+        assert "in 2 of 2 steps, 800 ns in a typical step" in finding.title
+        often = np.array([2400, 0, 0])
+        (finding,) = launches.graph_updates(context, replace(step, wall_ns=2000.0, typical={}, mean={part: 800.0}))
+        assert (finding.gain_ns, finding.value("mean_ns"), finding.value("each_ns")) == (800.0, 800.0, 2400.0)
+        assert "in 1 of 3 steps, 2.40 µs each" in finding.title
 
 
 def test_state_below_its_share_does_not_cross() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -137,3 +138,17 @@ def test_the_command_serves_over_stdio(fixture_path: Callable[..., Path]) -> Non
     found = asyncio.run(asyncio.wait_for(asked(), 60))
     assert not found.is_error
     assert found.structured_content["programs"][0]["program"].startswith("jit_quantized_mlp")
+
+
+def test_a_dump_that_is_not_there_is_said_before_serving(fixture_path: Callable[..., Path], tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "nsys_report",
+        "mcp",
+        str(fixture_path("int8", "capture.sqlite")),
+        "--xla-dump",
+        str(tmp_path / "none"),
+    ]
+    done = subprocess.run(command, cwd=FIXTURES.parent, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
+    assert done.returncode == 1 and f"there is no directory {tmp_path / 'none'}" in done.stderr
