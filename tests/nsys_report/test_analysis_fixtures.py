@@ -158,3 +158,10 @@ def test_the_floor_of_training_holds_no_gradients() -> None:
     """AdamW renews a parameter and two moments, 67,141,632 bytes each: read and written once they are six times that, not seven."""
     steps = {(r["hlo_module"], r["category"], r["part"]): r["typical_ns"] for r in analyzed("train")[1].budget.to_pylist()}
     assert steps["jit_train_step", "floor", "optimizer"] <= 6 * 67_141_632 / MEASURED * 1.001
+
+
+def test_a_prefill_makes_no_tokens_a_second() -> None:
+    """Each chunk writes 256 positions and samples one token at its end; a decode step beside it makes one."""
+    chunk, step = step_of("serve", "jit_prefill_chunk"), step_of("serve", "jit_decode_step")
+    assert (chunk["tokens_per_execution"], chunk["tokens_per_s"], chunk["floor_tokens_per_s"]) == (None, None, None)
+    assert step["tokens_per_execution"] == 1

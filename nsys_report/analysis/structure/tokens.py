@@ -25,7 +25,8 @@ LOOKED_UP = 4
 def tokens_per_execution(view: View, costs: Costs, same: Alike, stored: Sequence[str | None]) -> list[float | None]:
     """Tokens that an execution of each program makes; None for one that makes none, or of which nobody can say.
 
-    A program that is told to be of another kind (hlo_mapping.program_kind) makes none, whatever it looks up and multiplies with.
+    A program that is told to be of another kind than decoding (hlo_mapping.program_kind) makes none, whatever it looks up and multiplies
+    with. Nor does a prefill count: what it samples is the first token of a prompt, and as a rate that says nothing of its work.
     `stored` is the type of each fact's weights (storage.weight_types). Of a program whose module the dump lacks, the rows that its weights
     are multiplied with count, times the iterations of a loop whose condition is read back.
     """
@@ -38,7 +39,7 @@ def tokens_per_execution(view: View, costs: Costs, same: Alike, stored: Sequence
     for number, module in enumerate(modules):
         row = rows[number]
         kind = view.joined.kinds.get(view.modules[number].program_id or -1)
-        if not cached[number] or (kind is not None and not kind.serves):
+        if not cached[number] or (kind is not None and kind.kind != "decoding"):
             found.append(None)
         elif module is not None:
             found.append(_made(view, number, module, ratio, launches[number]))
