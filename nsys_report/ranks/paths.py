@@ -10,8 +10,10 @@ from pathlib import Path
 from nsys_report.errors import InputError, UsageError
 
 RANK = "{rank}"
-WITHIN = ("*/capture.sqlite", "*.sqlite", "*/*.sqlite")
-"""Where the captures of a directory of ranks are looked for: the first pattern that finds any counts."""
+WITHIN = ("*/capture.sqlite", "*.sqlite", "*/*.sqlite", "*.nsys-rep", "*/*.nsys-rep")
+"""Where the captures of a directory of ranks are looked for: the first pattern that finds several counts."""
+PACKED = ("", ".gz", ".zst", ".xz", ".bz2", ".lz4")
+"""What a capture's name may end with beside; the first that is there counts."""
 _DIGITS = re.compile(r"(\d+)")
 
 
@@ -58,9 +60,13 @@ def _pattern(text: str) -> str:
 def _within(directory: Path) -> list[Path]:
     """The captures in a directory of ranks; itself where it holds none, for an export can be a directory."""
     for pattern in WITHIN:
-        found = sorted((p for p in directory.glob(pattern) if p.is_file()), key=lambda p: _natural(str(p)))
+        found: dict[str, Path] = {}
+        for ending in PACKED:
+            for path in directory.glob(pattern + ending):
+                if path.is_file():
+                    found.setdefault(str(path).removesuffix(ending), path)
         if len(found) > 1:
-            return found
+            return [found[name] for name in sorted(found, key=_natural)]
     return [directory]
 
 

@@ -145,6 +145,22 @@ def test_paths_of_ranks(tmp_path: Path) -> None:
         expanded([tmp_path / "gone_{rank}.sqlite"])
 
 
+def test_a_directory_holds_packed_captures_too(tmp_path: Path) -> None:
+    """One packed, one not, one both ways, of which the unpacked counts."""
+    for name in ("rank_0/capture.sqlite.gz", "rank_1/capture.sqlite", "rank_2/capture.sqlite", "rank_2/capture.sqlite.zst"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    found = expanded([tmp_path])
+    assert [str(p.relative_to(tmp_path)) for p in found] == ["rank_0/capture.sqlite.gz", "rank_1/capture.sqlite", "rank_2/capture.sqlite"]
+    assert ranks_of(found) == ["0", "1", "2"]
+
+
+def test_a_directory_of_reports_is_a_run(tmp_path: Path) -> None:
+    for rank in (10, 2):
+        (tmp_path / f"rank_{rank}.nsys-rep").touch()
+    assert [p.name for p in expanded([tmp_path])] == ["rank_2.nsys-rep", "rank_10.nsys-rep"]
+
+
 def test_captures_without_programs_have_no_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = shutil.copyfile(FIXTURES / "torch_mlp" / "capture.sqlite", tmp_path / "capture.sqlite")
     assert app.run(["report", str(FIXTURES / "torch_mlp" / "capture.sqlite"), str(other), "--ranks"]) == 1
