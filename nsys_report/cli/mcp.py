@@ -37,7 +37,7 @@ def command(captures: tuple[Path, ...], dumps: tuple[Path, ...]) -> None:
     for capture in captures:
         check_capture(capture)
     for dump in dumps:
-        if not dump.is_dir():
+        if not dump.exists():  # one that is packed is a file
             index_dump(dump)  # says now what is wrong, and not to the assistant at its first question
     named = zip(part_names(captures), pairs(captures, dumps), strict=True)
     make_server(Answers([Captured(name, partial(analyze, capture, dump)) for name, (capture, dump) in named])).run("stdio")

@@ -335,7 +335,7 @@ def test_small_results_of_a_program_without_a_loop_are_no_loops() -> None:
 
 def test_graph_updates_are_counted_by_execution() -> None:
     assert "graph-updates" not in findings("decode_nocb"), "no graphs, no updates"
-    finding = findings("decode")["graph-updates"]  # in 2 of its steps alone: their price, which a typical step does not show
+    finding = findings("decode")["graph-updates"]  # in 2 of its steps alone: their price, of which a typical step shows too little
     assert finding.value("executions") == 2
     steps = finding.executions - 1  # the last execution is followed by none
     assert finding.value("each_ns") == pytest.approx(float(finding.value("mean_ns")) * steps / 2)

@@ -78,7 +78,7 @@ def graph_updates(context: Context, step: Step) -> Iterator[Finding]:
     """Nodes of a CUDA graph that are given new addresses before it can run.
 
     Where most steps have them, their time is the typical step's, as in the budget; where few have them, the mean over all steps is their
-    price, of which the typical step shows nothing.
+    price, as the typical step shows too little of it.
     """
     part = ("launch", "graph_updates")
     updates = _updates(context, step)
